@@ -33,18 +33,19 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// Mycelium daemon (a fake one, unless MYCELIUM_BIN names a real one): kill -9 and SIGSTOP of each process, and cut links.
 /// `outbox` commits and rolls back transactions of PostgreSQL with jobs, kills relays, workers, the redis-server and
 /// PostgreSQL, and counts jobs and effects. `spread` enqueues jobs of 100 keys into a queue of four parts, then of eight, kills
-/// workers and the redis-server, and checks the order of each key.
+/// workers and the redis-server, and checks the order of each key; `spread-cluster` the same on a Cluster of three nodes, of
+/// which one at a time is killed.
 #[derive(Parser)]
 #[command(name = "cargo xtask chaos")]
 struct Arguments {
     /// One of alone, server, attached, fleet, failover, unconfirmed, schedules, limits, hostile, flows,
-    /// messages, mesh, outbox, spread [default: each in turn]
+    /// messages, mesh, outbox, spread, spread-cluster [default: each in turn]
     #[arg(long, value_parser = Which::from_name)]
     scenario: Option<Which>,
     /// Number of kills and other faults, in all scenarios together
     #[arg(long, default_value_t = 200)]
     kills: u32,
-    /// Jobs of `hostile` on each engine, and of `spread`
+    /// Jobs of `hostile` on each engine, and of `spread` and `spread-cluster`
     #[arg(long, default_value_t = 3000)]
     jobs: usize,
     /// Random flows of `flows` on each engine
@@ -123,8 +124,9 @@ impl Arguments {
         })
     }
 
-    fn spread(&self, plan: Plan) -> Result<spread::Plan, ChaosError> {
+    fn spread(&self, plan: Plan, servers: spread::Kind) -> Result<spread::Plan, ChaosError> {
         Ok(spread::Plan {
+            servers,
             worker: (own()?, vec!["--spread-worker".to_owned()]),
             jobs: self.jobs,
             kills: plan.kills,
@@ -158,7 +160,7 @@ enum Which {
     Messages,
     Mesh,
     Outbox,
-    Spread,
+    Spread(spread::Kind),
 }
 
 impl Which {
@@ -173,9 +175,9 @@ impl Which {
             Self::Messages,
             Self::Mesh,
             Self::Outbox,
-            Self::Spread,
         ];
-        batches.chain(fleets).chain(others)
+        let spread = spread::Kind::ALL.into_iter().map(Self::Spread);
+        batches.chain(fleets).chain(others).chain(spread)
     }
 
     fn name(self) -> &'static str {
@@ -189,7 +191,7 @@ impl Which {
             Self::Messages => "messages",
             Self::Mesh => "mesh",
             Self::Outbox => "outbox",
-            Self::Spread => "spread",
+            Self::Spread(servers) => servers.name(),
         }
     }
 
@@ -267,8 +269,8 @@ impl Which {
                 let report = outbox::play(&arguments.outbox(plan)?).await?;
                 Ok((report.holds(), report.to_string(), report.json()))
             }
-            Self::Spread => {
-                let report = spread::play(&arguments.spread(plan)?).await?;
+            Self::Spread(servers) => {
+                let report = spread::play(&arguments.spread(plan, servers)?).await?;
                 Ok((report.holds(), report.to_string(), report.json()))
             }
         }

@@ -161,6 +161,11 @@ impl RealCluster {
         (owner, slot)
     }
 
+    /// Waits until every node finds all slots served.
+    pub async fn settle(&self) {
+        self.each_says("cluster_state", "ok").await;
+    }
+
     /// Begins to move a slot from one master to another; its keys do not move yet.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! Contexts on a cluster of three nodes: each has its node, and what befalls one node disturbs no context of another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,7 @@ use meshwork_test_servers::servers::{RealCluster, RealServer};
 use tokio_util::sync::CancellationToken;
 
 use super::pool::{Site, new, stop};
-use super::world::World;
+use super::world::{LEASE_MS, World};
 use crate::worker_support::{Gate, Scripted, osis};
 
 /// Longer than anything here takes.
@@ -275,37 +276,50 @@ async fn a_node_that_hangs_disturbs_only_its_contexts() {
     fails_over(|master| master.pause()).await;
 }
 
+/// Sends `MESHWORK_MESSAGES` messages (400 by default) between two contexts. Every 50 messages the slot of one of them
+/// moves to the next node; every 100 a node is killed and started again.
 #[tokio::test]
-async fn messages_arrive_once_while_slots_move() {
-    const MANY: usize = 200;
-    let Some(cluster) = RealCluster::start(RealServer::redis(), 0).await else {
+async fn messages_arrive_once_while_slots_move_and_nodes_are_killed() {
+    const MANY: usize = 400;
+    let many = std::env::var("MESHWORK_MESSAGES").map_or(MANY, |it| it.parse().unwrap());
+    let options = RealServer::redis().append_only();
+    let Some(cluster) = RealCluster::start(options, 0).await else {
         return;
     };
-    let world = World::on_cluster(cluster).await;
+    let mut world = World::on_cluster(cluster).await;
     let coordinator = Coordinator::new(&world.node).await.unwrap();
     let stop = CancellationToken::new();
     let stopped = stop.clone();
     let serving = tokio::spawn(async move { coordinator.run(&Serves::All, &stopped).await });
-    for number in 0..MANY {
-        world.send_text(&number.to_string()).await;
+    let mut owners = [7, 8].map(|id| {
         let cluster = world.cluster.as_ref().unwrap();
-        // The target, then the origin.
-        let moved = match number {
-            50 => 8,
-            100 => 7,
-            _ => continue,
-        };
-        let (from, slot) = cluster.owner(&format!("{{ctx:{moved}}}"));
-        let to = (from + 1) % 3;
-        cluster.begin_move(slot, from, to).unwrap();
-        cluster.move_keys(slot, from, to).unwrap();
-        cluster.end_move(slot, from, to).unwrap();
+        cluster.owner(&format!("{{ctx:{id}}}"))
+    });
+    for number in 0..many {
+        // A call that fails may have stored its message all the same.
+        eventually("the message is stored", PATIENCE, async || {
+            world.try_send_text(&number.to_string()).await.ok()
+        })
+        .await;
+        let cluster = world.cluster.as_mut().unwrap();
+        if number % 50 == 25 {
+            let (from, slot) = owners[number / 50 % 2];
+            let to = (from + 1) % 3;
+            cluster.settle().await;
+            cluster.begin_move(slot, from, to).unwrap();
+            cluster.move_keys(slot, from, to).unwrap();
+            cluster.end_move(slot, from, to).unwrap();
+            owners[number / 50 % 2].0 = to;
+        }
+        if number % 100 == 99 {
+            let node = cluster.node_mut(number / 100 % 3);
+            node.kill9();
+            node.start_again();
+        }
     }
-    eventually("all messages arrive", PATIENCE, async || {
-        (world.list(8, "msg_in").await.len() >= MANY).then_some(())
-    })
-    .await;
     eventually("no message is on its way", PATIENCE, async || {
+        // What a broken call has taken is free when its lease has ended.
+        world.hand.fetch_add(LEASE_MS, Ordering::Relaxed);
         let left = [
             world.list(7, "msg_out").await,
             world.list(7, "msg_out_coordinator").await,
@@ -315,7 +329,13 @@ async fn messages_arrive_once_while_slots_move() {
     .await;
     stop.cancel();
     serving.await.unwrap();
-    assert_eq!(world.list(8, "msg_in").await.len(), MANY);
+    let arrived = world.list(8, "msg_in").await;
+    let different: BTreeSet<_> = arrived.iter().collect();
+    assert_eq!(arrived.len(), different.len(), "doubled");
+    let stored = world.context(8).await.messages(&world.me).await.unwrap();
+    let texts: BTreeSet<_> = stored.into_iter().map(|one| one.message.message).collect();
+    let sent: BTreeSet<_> = (0..many).map(|number| number.to_string()).collect();
+    assert_eq!(texts, sent, "lost");
 }
 
 /// The number of calls that a server has executed, but for those of the test.

@@ -232,14 +232,14 @@ impl World {
     }
 
     pub(super) async fn send_text(&self, text: &str) -> MessageKey {
+        self.try_send_text(text).await.unwrap()
+    }
+
+    pub(super) async fn try_send_text(&self, text: &str) -> Result<MessageKey, ContextError> {
         let mut new = NewMessage::new(ContextId::new(8).unwrap(), MessageType::Chat);
         new.text = text.to_owned();
-        self.context(7)
-            .await
-            .send(&self.me, &new)
-            .await
-            .unwrap()
-            .key()
+        let context = self.node.context(ContextId::new(7).unwrap()).await?;
+        Ok(context.send(&self.me, &new).await?.key())
     }
 
     /// All that there is to do, in both contexts.

@@ -1,10 +1,11 @@
-//! A queue over four parts, then over eight: jobs of many keys are enqueued while workers and the redis-server are killed, and
+//! A queue over four parts, then over eight: jobs of many keys are enqueued while workers and redis-servers are killed, and
 //! the number of parts changes in the middle.
 //!
 //! In the end each job has run, in the order of its key, and a repeated run follows the run that a kill has ended. Jobs without a
 //! key are divided evenly.
 
 mod report;
+mod servers;
 mod worker;
 
 use std::collections::BTreeMap;
@@ -16,7 +17,6 @@ use meshwork::context::{Identity, Node, new_key, write_key};
 use meshwork::spread::{Spread, SpreadError, SpreadName};
 use meshwork_model::keys::context::ContextKeys;
 use meshwork_model::queue::QueueSetting;
-use meshwork_test_servers::servers::{RealServer, Tool};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::process::Command;
@@ -25,8 +25,12 @@ use super::ChaosError;
 use super::hostile::failed;
 use super::process::Process;
 pub use report::Report;
+pub use servers::Kind;
+use servers::Servers;
 pub use worker::be_worker;
 
+/// Namespace, with the hash tag that a Cluster needs.
+const NAMESPACE: &str = "{mw}";
 /// Number of keys.
 const KEYS: usize = 100;
 /// Parts at first, and after the change.
@@ -49,6 +53,8 @@ const LOOK: Duration = Duration::from_millis(50);
 pub struct Plan {
     /// Program and arguments of a worker of this scenario, which runs [`be_worker`].
     pub worker: (PathBuf, Vec<String>),
+    /// Servers of the store.
+    pub servers: Kind,
     /// Number of jobs with a key.
     pub jobs: usize,
     /// Number of kills.
@@ -67,7 +73,7 @@ fn name() -> Result<SpreadName, ChaosError> {
 struct Cast<'a> {
     plan: &'a Plan,
     dir: PathBuf,
-    redis: RealServer,
+    servers: Servers,
     workers: Vec<Process>,
 }
 
@@ -79,16 +85,15 @@ impl Cast<'_> {
             .args(arguments)
             .current_dir(&self.dir)
             .env_remove("MESHWORK_DATA")
-            .env("REDIS_URL", self.redis.url())
+            .env("REDIS_URL", self.servers.url())
             .env("MESHWORK_ACTOR_KEY", key_file(&self.dir));
         Process::start(command, &self.dir, &format!("worker-{number}"))
     }
 
-    /// Kills a worker or, every fourth time, the server with `kill -9`, and starts it again.
+    /// Kills a worker or, every fourth time, a server with `kill -9`, and starts it again.
     async fn kill(&mut self, due: u32, random: &mut StdRng) -> Result<usize, ChaosError> {
         if due % 4 == 3 {
-            self.redis.kill9();
-            self.redis.start_again();
+            self.servers.kill_one(random);
             return Ok(1);
         }
         let one = random.random_range(0..WORKERS);
@@ -110,10 +115,10 @@ pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
     let began = Instant::now();
     let dir = tempfile::Builder::new().prefix("mw-p-").tempdir();
     let dir = dir.map_err(ChaosError::io("a temporary directory"))?;
-    let redis = RealServer::redis().append_only().start_for("chaos");
-    let redis = redis.ok_or(ChaosError::Missing(Tool::Redis.program()))?;
+    let servers = Servers::start(plan.servers).await?;
     let mut random = StdRng::seed_from_u64(plan.seed);
-    let client = Client::open(&redis.url()).await.map_err(|it| failed(&it))?;
+    let client = worker::client(&servers.url()).await;
+    let client = client.map_err(|it| failed(&it))?;
     let (node, me) = actor(&client, dir.path()).await?;
     prepare(&node, &me).await?;
     let dir = dir.path().to_owned();
@@ -121,7 +126,7 @@ pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
     let mut cast = Cast {
         plan,
         dir,
-        redis,
+        servers,
         workers,
     };
     for number in 0..WORKERS {
@@ -173,7 +178,7 @@ async fn kill(
             .map_or(Ok(()), Err)?;
         kills[cast.kill(due, random).await?] += 1;
         if (due + 1).is_multiple_of(10) {
-            (plan.progress)(&format!("spread: {} kills", due + 1));
+            (plan.progress)(&format!("{}: {} kills", plan.servers.name(), due + 1));
         }
     }
     Ok(kills)

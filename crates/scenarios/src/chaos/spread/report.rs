@@ -12,6 +12,8 @@ const UNEVEN: usize = 10;
 /// The report of a play.
 #[derive(Clone, Debug)]
 pub struct Report {
+    /// Name of the scenario.
+    pub scenario: &'static str,
     /// Seed of the choices.
     pub seed: u64,
     /// Jobs with a key.
@@ -40,6 +42,7 @@ pub(super) fn distinct(runs: &[usize]) -> usize {
 impl Report {
     pub(super) fn new(plan: &Plan, kills: [u32; 2]) -> Self {
         Self {
+            scenario: plan.servers.name(),
             seed: plan.seed,
             jobs: plan.jobs,
             kills,
@@ -91,7 +94,7 @@ impl Report {
     pub fn json(&self) -> String {
         let [workers, servers] = self.kills;
         serde_json::json!({
-            "scenario": "spread",
+            "scenario": self.scenario,
             "seed": self.seed,
             "jobs": self.jobs,
             "killed": { "workers": workers, "servers": servers },
@@ -110,6 +113,7 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
+            scenario,
             jobs,
             kills: [workers, servers],
             runs,
@@ -120,7 +124,7 @@ impl fmt::Display for Report {
         } = self;
         write!(
             f,
-            "spread: {jobs} jobs of {KEYS} keys, {runs} runs in {seconds} s; killed {workers} workers, {servers} servers; \
+            "{scenario}: {jobs} jobs of {KEYS} keys, {runs} runs in {seconds} s; killed {workers} workers, {servers} servers; \
              {moving} keys move; without a key by part: {counts:?}"
         )?;
         for (name, lines) in self.findings() {

@@ -11,7 +11,7 @@ use meshwork::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{END, LOOK};
+use super::{END, LOOK, NAMESPACE};
 use crate::chaos::ChaosError;
 use crate::chaos::hostile::failed;
 
@@ -66,7 +66,7 @@ pub(super) fn plain() -> Result<JobRequest, Error> {
 }
 
 fn list(key: usize) -> String {
-    format!("runs:{key}")
+    format!("{NAMESPACE}:runs:{key}")
 }
 
 /// Notes the run. It waits while the server is down: a job that fails is retried later, behind others of its key.
@@ -152,8 +152,13 @@ pub async fn be_worker() -> Result<(), String> {
     }
 }
 
+pub(super) async fn client(url: &str) -> Result<Client, Error> {
+    let builder = Client::builder().url(url).namespace(NAMESPACE);
+    builder.connect().await
+}
+
 async fn open(url: &str, key: &std::path::Path) -> Result<(Client, Spread), SpreadError> {
-    let client = Client::open(url).await?;
+    let client = client(url).await?;
     let node = Node::of(client.broker());
     let me = node.identify(read_key(key)?).await?;
     let spread = Spread::open(&node, &me, Step::NAME.parse()?).await?;
