@@ -26,7 +26,6 @@ use meshwork_model::name::{ActorId, Group, Instance, ScriptType};
 use meshwork_model::retry::RetryBackoff;
 use meshwork_model::route::Listen;
 use meshwork_model::route::routes::Routes;
-use meshwork_model::worker_request::WorkerRequest;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::DropGuard;
 
@@ -369,22 +368,14 @@ impl Worker {
         present.register(&self.broker, self.name_timeout).await?;
         let lists = watch::Sender::new(Arc::new(lists));
         let pooled = self.pool.map(|pool| {
-            let requests = WorkerRequest::ALL.map(|it| keys.worker_request(identity.worker(), it));
-            let keys = MemberKeys {
-                control: places.control_queues(keys),
-                requests: requests.into(),
-                names: places.listens.len(),
-            };
+            let keys = MemberKeys::of(keys, &places, identity.worker());
             let member = Member::new(&self.broker, lists.subscribe(), keys, size);
             (pool, Arc::new(member))
         });
         let wakeups = pooled.as_ref().map(|(_, member)| &member.flow);
         let flows = start_stepper(&self.broker, wakeups, self.sender);
         let calls = ScriptCalls::of_jobs(Nooble::new(self.broker.conn().clone(), self.actions));
-        let shared = pooled.as_ref().map(|(pool, member)| {
-            pool.join(member);
-            pool.parts(member)
-        });
+        let shared = pooled.as_ref().map(|(pool, member)| pool.join(member));
         let hero = HeroProtocol {
             calls: Arc::new(calls),
             identity,

@@ -11,7 +11,7 @@ use meshwork_model::keys::context::ContextLayout;
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::JobId;
 use meshwork_test_servers::eventually;
-use meshwork_test_servers::servers::{RealCluster, RealServer, ServerOptions};
+use meshwork_test_servers::servers::{RealCluster, RealSentinels, RealServer, ServerOptions};
 
 use super::pool::{Site, new, stop};
 use crate::worker_support::{Scripted, osis, raw};
@@ -202,4 +202,50 @@ async fn an_idle_context_that_moves_to_another_node_is_served_there() {
         assert_eq!(result(client, &id).await.attempt, 1);
     }
     stop(workers).await;
+}
+
+/// The contexts of a master that fails are served on the replica that is promoted.
+async fn fails_over(fail: impl FnOnce(&mut RealSentinels)) {
+    let Some(mut sentinels) = RealSentinels::start(RealServer::redis(), None).await else {
+        return;
+    };
+    let target = Target::parse(&sentinels.url(""), TlsFiles::default()).unwrap();
+    let conn = Conn::open(&target, &Default::default()).await.unwrap();
+    let layout = Some(ContextLayout::Prefix);
+    let site = Site::on(conn, JobKeys::default(), 3, layout).await;
+    let workers = site.workers(10, &[osis()], |_| Scripted::echo()).await;
+    reported(&sentinels.servers()[0]).await;
+    fail(&mut sentinels);
+    let replica = &sentinels.servers()[1];
+    eventually("a failover", PATIENCE, async || {
+        (replica.info("role")? == "master").then_some(())
+    })
+    .await;
+    for client in &site.clients {
+        let id = eventually("the new master answers", PATIENCE, async || {
+            client.enqueue(new("1")).await.ok()
+        });
+        assert_eq!(result(client, &id.await).await.attempt, 1);
+    }
+    reported(&sentinels.servers()[1]).await;
+    stop(workers).await;
+}
+
+#[tokio::test]
+async fn contexts_of_a_master_that_dies_are_served_after_the_failover() {
+    fails_over(|sentinels| sentinels.server_mut(0).kill9()).await;
+}
+
+#[tokio::test]
+async fn contexts_of_a_master_that_hangs_are_served_after_the_failover() {
+    fails_over(|sentinels| sentinels.server_mut(0).pause()).await;
+}
+
+#[tokio::test]
+async fn contexts_of_a_master_that_is_replaced_are_served_after_it() {
+    fails_over(|sentinels| {
+        let order = ["SENTINEL", "FAILOVER", "main"];
+        sentinels.sentinels()[0].say::<()>(&order).unwrap();
+    })
+    .await;
 }

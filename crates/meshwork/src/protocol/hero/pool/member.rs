@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use meshwork_broker::{Broker, DueTasks, PollKeys, PollResult};
+use meshwork_model::keys::hero::JobKeys;
+use meshwork_model::worker_request::WorkerRequest;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::super::registry::reclaim_dead;
-use super::super::subscription::Lists;
+use super::super::subscription::{Lists, Subscriptions};
 use super::PoolState;
 use super::watches::{Session, Watch};
 use crate::worker::capacity::demand::Demand;
@@ -37,10 +39,26 @@ const LOOK_MOST: Duration = Duration::from_secs(4);
 #[derive(Debug)]
 pub(in crate::protocol::hero) struct MemberKeys {
     /// Lists with requests to cancel jobs.
-    pub(in crate::protocol::hero) control: Vec<String>,
+    control: Vec<String>,
     /// Requests to the worker.
-    pub(in crate::protocol::hero) requests: Vec<String>,
-    pub(in crate::protocol::hero) names: usize,
+    requests: Vec<String>,
+    names: usize,
+}
+
+impl MemberKeys {
+    pub(in crate::protocol::hero) fn of(
+        keys: &JobKeys,
+        places: &Subscriptions,
+        worker: &str,
+    ) -> Self {
+        Self {
+            control: places.control_queues(keys),
+            requests: WorkerRequest::ALL
+                .map(|request| keys.worker_request(worker, request))
+                .into(),
+            names: places.listens.len(),
+        }
+    }
 }
 
 /// A worker of a pool.

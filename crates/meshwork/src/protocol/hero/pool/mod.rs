@@ -104,15 +104,11 @@ impl WorkerPool {
         self.state.slots.total()
     }
 
-    /// Adds a worker. Dropping the member removes it.
-    pub(super) fn join(&self, member: &Arc<Member>) {
+    /// Adds a worker, and returns the shared parts of its engine. Dropping the member removes it.
+    pub(super) fn join(&self, member: &Arc<Member>) -> SharedParts {
         let mut members = self.state.members();
         members.retain(|member| member.strong_count() > 0);
         members.push(Arc::downgrade(member));
-    }
-
-    /// Returns the shared parts of a new worker's engine.
-    pub(super) fn parts(&self, member: &Member) -> SharedParts {
         SharedParts {
             demand: Arc::clone(member.demand()),
             seat: self.state.slots.seat(),
