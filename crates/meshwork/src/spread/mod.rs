@@ -109,6 +109,17 @@ impl Spread {
         Ok(opened.clients[at].clone())
     }
 
+    /// Returns the context of the shorter of two parts that are drawn at random: for what lives whole in one part, such
+    /// as a flow.
+    ///
+    /// # Errors
+    /// [`SpreadError::Context`] or [`SpreadError::Job`] if a call to the server fails.
+    pub async fn shorter_part(&self) -> Result<ContextHandle, SpreadError> {
+        let opened = self.opened();
+        let at = self.state.loads.choose(&opened, self.name()).await?;
+        part_of(&self.state.node, opened.layout.parts[at]).await
+    }
+
     fn no_part(&self, text: &str) -> SpreadError {
         let (name, text) = (self.name().clone(), text.to_owned());
         SpreadError::NoPart { name, text }

@@ -5,6 +5,7 @@ use meshwork::context::{ContextHandle, Identity};
 use meshwork::flow::{
     self, FlowClient, FlowSession, Given, Plan, Stepper, StepperHandle, parse_inputs, set_inputs,
 };
+use meshwork::spread::{Spread, SpreadName};
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::name::ScheduleName;
 use std::path::Path;
@@ -21,6 +22,28 @@ pub(super) struct Place {
     pub(super) session: FlowSession,
     context: ContextHandle,
     me: Identity,
+}
+
+/// Options that select the context of a new flow.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct NewPlace {
+    /// Spread queue: the flow runs whole in the shorter of two of its parts
+    #[arg(long, value_name = "QUEUE", conflicts_with = "context")]
+    spread: Option<SpreadName>,
+    #[command(flatten)]
+    place: ContextArgs,
+}
+
+impl NewPlace {
+    /// Returns the context. Creates the first actor and context, but no parts.
+    async fn open(&self, context: &App) -> Result<(Identity, ContextHandle), CommandError> {
+        let Some(name) = &self.spread else {
+            return self.place.create(context).await;
+        };
+        let (node, me) = self.place.identity.open(context).await?;
+        let spread = Spread::open(&node, &me, name.clone()).await?;
+        Ok((me, spread.shorter_part().await?))
+    }
 }
 
 impl Place {
@@ -41,9 +64,15 @@ impl Place {
         }
     }
 
-    /// Same as [`Self::open`], for a new flow: creates the first actor and context.
+    /// Same as [`Self::open`], for a deployment: creates the first actor and context.
     pub(super) async fn create(args: &ContextArgs, context: &App) -> Result<Self, CommandError> {
         let (me, handle) = args.create(context).await?;
+        Self::of(&handle, &me).await
+    }
+
+    /// Same as [`Self::create`], for a new flow.
+    pub(super) async fn to_submit(args: &NewPlace, context: &App) -> Result<Self, CommandError> {
+        let (me, handle) = args.open(context).await?;
         Self::of(&handle, &me).await
     }
 
@@ -66,9 +95,9 @@ impl Place {
         Ok(stepper.signing(&self.context, &self.me).start())
     }
 
-    /// Same as [`Self::create`], for an actor who runs jobs too.
-    pub(super) async fn to_run(args: &ContextArgs, context: &App) -> Result<Self, CommandError> {
-        let (me, handle) = args.create(context).await?;
+    /// Same as [`Self::to_submit`], for an actor who runs jobs too.
+    pub(super) async fn to_run(args: &NewPlace, context: &App) -> Result<Self, CommandError> {
+        let (me, handle) = args.open(context).await?;
         Self::for_runner(&handle, &me).await
     }
 

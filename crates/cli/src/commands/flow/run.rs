@@ -8,18 +8,17 @@ use std::time::Duration;
 use meshwork::flow::{FlowView, Plan};
 use meshwork::{Client, Worker, WorkerHandle, runtime};
 use meshwork_model::flow::Work;
-use meshwork_model::keys::context::FlowId;
+use meshwork_model::keys::context::{ContextId, FlowId};
 use meshwork_model::name::{Group, ScriptType};
 use meshwork_model::route::Route;
 use serde::Serialize;
 
 use super::interrupted;
-use super::place::{InputArgs, Place, Source};
+use super::place::{InputArgs, NewPlace, Place, Source};
 use crate::app::App;
 use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::identity::ContextArgs;
 use crate::interrupt::Interrupt;
 use crate::out::note;
 
@@ -39,7 +38,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N", value_parser = parsers::whole::<u16>(1..=1000))]
     concurrency: Option<u16>,
     #[command(flatten)]
-    place: ContextArgs,
+    place: NewPlace,
 }
 
 /// Submit a flow and print its number; workers of the context run it
@@ -50,18 +49,19 @@ pub(crate) struct Submit {
     #[command(flatten)]
     inputs: InputArgs,
     #[command(flatten)]
-    place: ContextArgs,
+    place: NewPlace,
 }
 
 #[derive(Debug, Serialize)]
 struct Submitted {
     id: u32,
+    context: ContextId,
 }
 
 impl Submit {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let source = Source::read(&self.file)?;
-        let place = Place::create(&self.place, context).await?;
+        let place = Place::to_submit(&self.place, context).await?;
         let mut plan = source.plan(&place.flows).await?;
         self.inputs.fill(&mut plan, &self.file)?;
         let id = place.session.submit(&plan).await?;
@@ -72,7 +72,10 @@ impl Submit {
             ));
         }
         match context.out.is_json() {
-            true => context.out.json(&Submitted { id: id.0 })?,
+            true => context.out.json(&Submitted {
+                id: id.0,
+                context: place.flows.context(),
+            })?,
             false => context.out.line(id)?,
         }
         Ok(Exit::DONE)

@@ -110,6 +110,45 @@ fn a_worker_serves_all_parts_and_later_ones() {
 }
 
 #[test]
+fn a_flow_runs_whole_in_one_part() {
+    on_both(|ground| {
+        spread(ground, "2");
+        ground.file(
+            "sum.yaml",
+            "flow: sum\njobs: {a: {run: sum.rhai}, b: {run: sum.rhai, needs: a}}\n",
+        );
+        let run = ["flow", "run", "sum.yaml", "--spread", "osis", "--json"];
+        assert_eq!(ground.run(&run).ok().json()["status"], "finished");
+        let _worker = ground.start(&["worker", "--json", "--spread", "--type", "osis"]);
+        let submit = ["flow", "submit", "sum.yaml", "--spread", "osis", "--json"];
+        let made = ground.run(&submit).ok().json();
+        let [id, part] = ["id", "context"].map(|name| made[name].to_string());
+        assert!(["1", "2"].contains(&&*part), "{made}");
+        eventually("the flow ends in its part", || {
+            let shown = ground.run(&["flow", "status", &id, "--context", &part, "--json"]);
+            (shown.ok().json()["status"] == "finished").then_some(())
+        });
+        let other = ["flow", "submit", "sum.yaml", "--spread", "python"];
+        let refused = ground.run(&other).exits(2);
+        assert!(
+            refused.stderr.contains("is not spread"),
+            "{}",
+            refused.stderr
+        );
+        let both = [
+            "flow",
+            "submit",
+            "sum.yaml",
+            "--spread",
+            "osis",
+            "--context",
+            "1",
+        ];
+        ground.run(&both).exits(2);
+    });
+}
+
+#[test]
 fn many_lines_go_to_their_parts_and_wrong_ones_change_nothing() {
     on_both(|ground| {
         spread(ground, "4");
