@@ -279,26 +279,30 @@ async fn each_committed_transaction_has_one_job_and_one_effect_under_kills() {
     assert!(report.holds(), "{report}");
 }
 
-/// Two thousand jobs of a hundred keys while the queue gets four more parts, with six kills of workers and two of the server.
+/// Two thousand jobs of a hundred keys while the queue gets four more parts, with six kills of workers and two of servers: on
+/// one, and on a Cluster.
 #[tokio::test(flavor = "multi_thread")]
 async fn each_key_of_a_spread_queue_keeps_its_order_under_kills() {
     if need(Tool::Redis).is_none() {
         return;
     }
     let _guard = ONE_AT_A_TIME.lock().await;
-    let plan = spread::Plan {
-        worker: (
-            env!("CARGO_BIN_EXE_chaos").into(),
-            vec!["--spread-worker".to_owned()],
-        ),
-        jobs: 2_000,
-        kills: 8,
-        seed: 21,
-        progress: |line| println!("{line}"),
-    };
-    let report = spread::play(&plan)
-        .await
-        .unwrap_or_else(|error| panic!("{error}"));
-    println!("{report}");
-    assert!(report.holds(), "{report}");
+    for servers in spread::Kind::ALL {
+        let plan = spread::Plan {
+            worker: (
+                env!("CARGO_BIN_EXE_chaos").into(),
+                vec!["--spread-worker".to_owned()],
+            ),
+            servers,
+            jobs: 2_000,
+            kills: 8,
+            seed: 21,
+            progress: |line| println!("{line}"),
+        };
+        let report = spread::play(&plan)
+            .await
+            .unwrap_or_else(|error| panic!("{error}"));
+        println!("{report}");
+        assert!(report.holds(), "{report}");
+    }
 }

@@ -37,7 +37,7 @@ fn a_job_goes_to_the_part_of_its_key_and_its_id_names_the_part() {
         worker.stop();
 
         let waits = json!({"type": "osis", "script": "1", "spread": true, "delay": "1h"});
-        let (_, made) = send("POST", "/v1/jobs", waits.clone());
+        let (_, made) = send("POST", "/v1/jobs", waits);
         let path = format!("/v1/jobs/{}/cancel", made["id"].as_str().unwrap());
         assert_eq!(
             send("POST", &path, json!({})).1["result"],

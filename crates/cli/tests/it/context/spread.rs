@@ -119,7 +119,7 @@ fn a_flow_runs_whole_in_one_part() {
         );
         let run = ["flow", "run", "sum.yaml", "--spread", "osis", "--json"];
         assert_eq!(ground.run(&run).ok().json()["status"], "finished");
-        let _worker = ground.start(&["worker", "--json", "--spread", "--type", "osis"]);
+        let worker = ground.worker(&["--spread", "--type", "osis"]);
         let submit = ["flow", "submit", "sum.yaml", "--spread", "osis", "--json"];
         let made = ground.run(&submit).ok().json();
         let [id, part] = ["id", "context"].map(|name| made[name].to_string());
@@ -145,6 +145,7 @@ fn a_flow_runs_whole_in_one_part() {
             "1",
         ];
         ground.run(&both).exits(2);
+        worker.stop();
     });
 }
 

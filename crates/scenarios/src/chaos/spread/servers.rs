@@ -34,7 +34,7 @@ impl Kind {
 
 /// Running servers, killed when dropped.
 pub(super) enum Servers {
-    Single(RealServer),
+    Single(Box<RealServer>),
     Cluster(RealCluster),
 }
 
@@ -42,7 +42,7 @@ impl Servers {
     pub(super) async fn start(kind: Kind) -> Result<Self, ChaosError> {
         let options = RealServer::redis().append_only();
         let started = match kind {
-            Kind::Single => options.start_for("chaos").map(Self::Single),
+            Kind::Single => options.start_for("chaos").map(Box::new).map(Self::Single),
             Kind::Cluster => {
                 let cluster = RealCluster::start_masters_for("chaos", options, NODES).await;
                 cluster.map(Self::Cluster)

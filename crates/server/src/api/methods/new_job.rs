@@ -161,17 +161,21 @@ impl NewJobParams {
         }))
     }
 
+    /// Refuses a place where it is not used: the methods that have one take it before.
+    fn check_place(&self) -> Result<(), ApiError> {
+        match (self.context, self.spread) {
+            (Some(_), _) => Err(ApiError::invalid("context: this job has none of its own")),
+            (None, true) => Err(ApiError::invalid("spread: this job has no part of its own")),
+            (None, false) => Ok(()),
+        }
+    }
+
     /// Returns the job.
     ///
     /// # Errors
     /// If a parameter is wrong, or two exclude each other.
     pub(crate) fn request(self, call: &Call) -> Result<JobRequest, ApiError> {
-        if self.context.is_some() {
-            return Err(ApiError::invalid("context: this job has none of its own"));
-        }
-        if self.spread {
-            return Err(ApiError::invalid("spread: this job has no part of its own"));
-        }
+        self.check_place()?;
         let script = text(self.script, self.payload)?;
         let mut request = JobRequest::new(parse("type", &self.script_type)?, script);
         if let Some(id) = &self.id {
