@@ -9,7 +9,7 @@ local function gate(queue, now)
   if not set then return end
   local g = gates[set.base]
   if g then return g end
-  local limited = set.concurrency or set.rate or set.fair or set.key_concurrency or set.key_rate
+  local limited = set.concurrency or set.rate or set.keyed
   g = {set = set, left = INFINITE, spent = 0, limited = limited}
   if set.paused == '1' then g.left = 0 end
   if set.concurrency and g.left > 0 then g.left = room(set.base, set.concurrency) end

@@ -33,7 +33,7 @@ local function claim_each()
   for k = 1, n do
     gates[k] = gate(ask.homes[k] or list(k), ask.now)
     local set = gates[k] and gates[k].set or {}
-    if set.fair or set.key_concurrency or set.key_rate then redis.call('ZCARD', BACKLOG_INDEX) end
+    if set.keyed then redis.call('ZCARD', BACKLOG_INDEX) end
   end
   for i, k in ipairs(ask.places) do from_feed(KEYS[ask.feeds + i], k, gates[k]) end
   for k = 1, ask.arrived and 0 or n do from_queue(k, gates[k]) end

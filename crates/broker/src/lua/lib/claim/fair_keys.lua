@@ -1,6 +1,5 @@
 --- @include base, claim/key_heads, own_queues
--- Jobs with a concurrency key (a tenant, say) in fair queues or with limits of each key. Jobs that may not start yet
--- wait in the backlog of their key, in the order of enqueueing.
+-- Jobs with a concurrency key (a tenant, say): those that may not start yet wait in the backlog of their key, in order.
 
 -- Reads the optional fields of a record, which it has only with `mw_with`.
 local function more(key, has)

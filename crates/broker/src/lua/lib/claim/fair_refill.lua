@@ -50,7 +50,7 @@ local function may(set, queue, key, now)
     n, pause = math.min(n, left), math.max(1, math.min(math.ceil(wait), LOOK_EVERY))
   end
   if set.fair then pause = math.max(pause, LOOK_EVERY) end
-  if n > 0 and (set.fair or set.key_concurrency or set.key_rate) then n = beside_heads(set, queue, key, n) end
+  if n > 0 and set.keyed then n = beside_heads(set, queue, key, n) end
   return n, pause
 end
 

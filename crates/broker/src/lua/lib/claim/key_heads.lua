@@ -31,6 +31,6 @@ end
 
 local function note_head(queue, id, has)
   local set = has.mw_key and settings(queue)
-  if not set or not (set.fair or set.key_concurrency or set.key_rate) then return end
+  if not (set and set.keyed) then return end
   redis.call('ZADD', HEADS .. member(queue, has.mw_key), tonumber(has.mw_seq or '') or 0, id)
 end

@@ -18,6 +18,7 @@ local function settings(queue)
       for _, name in ipairs({'concurrency', 'key_concurrency', 'payload'}) do
         set[name] = tonumber(set[name] or '')
       end
+      set.keyed = set.fair or set.key_concurrency or set.key_rate -- jobs of one key wait for each other
     end
     set_of[base] = set
   end
