@@ -35,11 +35,23 @@ impl FreshDatabase {
         self.server.url_of(self.number)
     }
 
-    /// Returns the ids of connections to this database that run one of these commands, as `CLIENT LIST` names them.
+    /// Returns the ids of connections to this database whose last command is one of these, as `CLIENT LIST` names them.
     ///
     /// # Errors
     /// The server does not answer.
     pub async fn connections_in(&self, commands: &[&str]) -> redis::RedisResult<Vec<String>> {
+        self.connections(commands, "").await
+    }
+
+    /// The same, but only those that are blocked in it.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub async fn blocked_in(&self, commands: &[&str]) -> redis::RedisResult<Vec<String>> {
+        self.connections(commands, "b").await
+    }
+
+    async fn connections(&self, commands: &[&str], flag: &str) -> redis::RedisResult<Vec<String>> {
         let client = redis::Client::open(self.url())?;
         let mut raw = client.get_multiplexed_async_connection().await?;
         let clients: String = redis::cmd("CLIENT")
@@ -51,8 +63,9 @@ impl FreshDatabase {
             let words = line.split(' ').filter_map(|word| word.split_once('='));
             let words: HashMap<_, _> = words.collect();
             let ours = words.get("db") == Some(&number.as_str());
-            let stands_there = commands.contains(words.get("cmd")?);
-            (ours && stands_there).then(|| words.get("id").map(|id| (*id).to_owned()))?
+            let flagged = words.get("flags")?.contains(flag);
+            let in_one = commands.contains(words.get("cmd")?);
+            (ours && flagged && in_one).then(|| words.get("id").map(|id| (*id).to_owned()))?
         };
         Ok(clients.lines().filter_map(id).collect())
     }

@@ -95,7 +95,7 @@ impl Ground {
 
     /// Number of connections that wait for an id in this database.
     pub(crate) async fn waiting(&self) -> usize {
-        self.connections("blmove").await.len()
+        self.database.blocked_in(&["blmove"]).await.unwrap().len()
     }
 
     /// The ids of the connections to this database that stand in this command.

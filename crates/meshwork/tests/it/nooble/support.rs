@@ -113,7 +113,7 @@ impl Ground {
     /// The ids of the connections to this database that wait for a message.
     pub(crate) async fn waiting(&self) -> Vec<String> {
         let waits = ["xreadgroup", "blmove"];
-        self.database.connections_in(&waits).await.unwrap()
+        self.database.blocked_in(&waits).await.unwrap()
     }
 
     /// Puts a message where the service finds it, as it stands.

@@ -155,7 +155,7 @@ async fn a_job_that_is_waited_for_runs_and_nothing_is_left() {
     worker.registered().await;
     worker.monitor().ready().unwrap();
     eventually("it waits", BOUND, async || {
-        let waits = database.connections_in(&["blmove"]).await.unwrap();
+        let waits = database.blocked_in(&["blmove"]).await.unwrap();
         (!waits.is_empty()).then_some(())
     })
     .await;
