@@ -57,7 +57,8 @@ fn gone(why: &'static str) -> RedisError {
 }
 
 /// Commands that only read, and are repeated automatically. Callers repeat the others.
-const READS: [&[u8]; 11] = [
+const READS: [&[u8]; 12] = [
+    b"EVALSHA_RO",
     b"GET",
     b"HGET",
     b"HGETALL",

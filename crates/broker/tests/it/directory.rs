@@ -2,6 +2,7 @@
 use std::time::Duration;
 
 use meshwork_broker::conn::{ConnectError, Target};
+use meshwork_broker::context::{ContextStore, Database};
 use meshwork_broker::{Broker, Claim, Completed, Enqueued, PrefetchLists};
 use meshwork_model::job::NewJob;
 use meshwork_model::keys::hero::JobKeys;
@@ -96,6 +97,20 @@ async fn the_second_attaches_and_takes_over() {
     // And a third attaches to it.
     let third = open(dir.path()).await.unwrap();
     assert_eq!(run_one(&third, "w3").await, "c");
+}
+
+/// A command that starts while another one ends fails no more with a broken pipe.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_read_by_script_outlives_the_owner() {
+    let dir = tempfile::tempdir().unwrap();
+    let owner = open(dir.path()).await.unwrap();
+    owner.enqueue(&[job("a")]).await.unwrap();
+    let attached = open(dir.path()).await.unwrap();
+    let store = ContextStore::of(&attached);
+    drop(owner);
+    let key = attached.keys().job_hash_key(&"a".parse().unwrap());
+    let read = store.hashes(Database::Node, &[key]).await.unwrap();
+    assert!(!read[0].is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
