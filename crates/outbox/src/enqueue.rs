@@ -8,9 +8,9 @@ use std::time::{Duration, SystemTime};
 use meshwork::{Enqueueable, JobId, JobRequest, Priority, host_ms};
 use meshwork_model::job::{NewJob, OnDuplicate, Until, When};
 use meshwork_model::name::Group;
-use sqlx::{AssertSqlSafe, Postgres, Row, Transaction};
+use sqlx::Transaction;
 
-use crate::{Error, Outbox};
+use crate::{Database, Error, Outbox};
 
 /// A job in the outbox. It exists if its transaction commits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,15 +24,15 @@ pub struct Accepted {
 
 /// A call of [`Outbox::enqueue`]: choose options, and await it.
 #[must_use = "a job is enqueued when the call is awaited"]
-pub struct Enqueue<'a, 't, E> {
+pub struct Enqueue<'a, 't, D: Database, E> {
     outbox: &'a Outbox,
-    tx: &'a mut Transaction<'t, Postgres>,
+    tx: &'a mut Transaction<'t, D>,
     request: Result<JobRequest, meshwork::Error>,
     of: PhantomData<fn() -> E>,
 }
 
-impl<'a, 't, E: Enqueueable> Enqueue<'a, 't, E> {
-    pub(crate) fn new(outbox: &'a Outbox, tx: &'a mut Transaction<'t, Postgres>, job: E) -> Self {
+impl<'a, 't, D: Database, E: Enqueueable> Enqueue<'a, 't, D, E> {
+    pub(crate) fn new(outbox: &'a Outbox, tx: &'a mut Transaction<'t, D>, job: E) -> Self {
         Self {
             outbox,
             tx,
@@ -89,7 +89,7 @@ impl<'a, 't, E: Enqueueable> Enqueue<'a, 't, E> {
     }
 }
 
-impl<E> std::fmt::Debug for Enqueue<'_, '_, E> {
+impl<D: Database, E> std::fmt::Debug for Enqueue<'_, '_, D, E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let request = &self.request;
         f.debug_struct("Enqueue")
@@ -98,7 +98,7 @@ impl<E> std::fmt::Debug for Enqueue<'_, '_, E> {
     }
 }
 
-impl<'a, E: Enqueueable> IntoFuture for Enqueue<'a, '_, E>
+impl<'a, D: Database, E: Enqueueable> IntoFuture for Enqueue<'a, '_, D, E>
 where
     Self: 'a,
 {
@@ -123,26 +123,17 @@ where
     }
 }
 
-async fn insert(
+async fn insert<D: Database>(
     outbox: &Outbox,
-    tx: &mut Transaction<'_, Postgres>,
+    tx: &mut Transaction<'_, D>,
     job: &NewJob,
 ) -> Result<Accepted, Error> {
-    let tables = &outbox.tables;
-    let sql = match outbox.notifies() {
-        true => tables.insert.clone(),
-        false => tables.insert_silently.clone(),
-    };
-    let mut query = sqlx::query(AssertSqlSafe(sql))
-        .bind(job.id.as_str())
-        .bind(job.to_json());
-    if outbox.notifies() {
-        query = query.bind(&tables.channel);
-    }
-    let row = query.fetch_one(&mut **tx).await;
-    let row = row.map_err(|error| Error::of(error, &tables.outbox))?;
+    let text = job.to_json();
+    let row = (job.id.as_str(), text.as_str());
+    let is_new = D::insert(tx, &outbox.tables, row, outbox.notifies()).await;
+    let is_new = is_new.map_err(|error| outbox.error::<D>(error))?;
     Ok(Accepted {
         id: job.id.clone(),
-        is_new: row.try_get::<i64, _>(0)? > 0,
+        is_new,
     })
 }

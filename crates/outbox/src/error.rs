@@ -1,5 +1,7 @@
 //! Errors of the outbox.
 
+use crate::database::{self, Dialect};
+
 /// Error of a call.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -27,32 +29,24 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns true if the same call may succeed later: the connection broke, or the server starts or shuts down.
+    /// Returns true if the same call may succeed later: the connection broke, the server starts or shuts down, or another
+    /// program writes to the file of SQLite.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
-        /// Beginning of PostgreSQL's codes for a server that starts, shuts down or ends a connection.
-        const INTERVENTION: &str = "57P";
         match self {
             Self::Timeout(_) | Self::Database(sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut) => {
                 true
             }
-            Self::Database(sqlx::Error::Database(error)) => error
-                .code()
-                .is_some_and(|code| code.starts_with(INTERVENTION)),
+            Self::Database(sqlx::Error::Database(error)) => database::is_temporary(error.as_ref()),
             _ => false,
         }
     }
 
     /// Names the missing table in an error of the database.
-    pub(crate) fn of(error: sqlx::Error, table: &str) -> Self {
-        /// Code of PostgreSQL for a table that does not exist.
-        const UNDEFINED_TABLE: &str = "42P01";
-        let code = error.as_database_error().and_then(|error| error.code());
-        match code.as_deref() {
-            Some(UNDEFINED_TABLE) => Self::NoTable {
-                table: table.to_owned(),
-            },
-            _ => Self::Database(error),
+    pub(crate) fn of<D: Dialect>(error: sqlx::Error, table: String) -> Self {
+        match error.as_database_error().is_some_and(D::is_missing_table) {
+            true => Self::NoTable { table },
+            false => Self::Database(error),
         }
     }
 }

@@ -4,14 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork::{Enqueueable, JobContext};
-use sqlx::{AssertSqlSafe, PgPool, Postgres, Transaction};
+use sqlx::{Pool, Transaction};
 
-use crate::Error;
 use crate::enqueue::Enqueue;
 use crate::tables::{InvalidSchema, Tables};
+use crate::{Database, Error};
 
-/// Key of the lock under which tables are created: two programs that create one table at once may fail.
-const MIGRATION_LOCK: i64 = 0x6d77_6f75_7462;
 /// Most rows that one call of [`Outbox::prune_processed`] deletes: it holds their locks until its end.
 pub(crate) const MAX_PRUNED: i64 = 10_000;
 
@@ -23,7 +21,7 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Uses the tables `meshwork_outbox` and `meshwork_processed` of the search path.
+    /// Uses the tables `meshwork_outbox` and `meshwork_processed` of the search path, or of the file of SQLite.
     #[must_use]
     #[allow(
         clippy::new_without_default,
@@ -35,7 +33,8 @@ impl Outbox {
         Self::with(tables)
     }
 
-    /// Uses the tables of this schema.
+    /// Uses the tables of this schema. SQLite has no schemas: there the name begins those of the tables, as in
+    /// `jobs_meshwork_outbox`.
     ///
     /// # Errors
     /// The name has characters other than a-z, 0-9 and `_`, begins with a digit, or has more than 40 characters.
@@ -51,7 +50,7 @@ impl Outbox {
     }
 
     /// Sends no notification with a new job: relays find it when they poll. PostgreSQL commits transactions that notify
-    /// one after the other, which limits databases with thousands of them per second.
+    /// one after the other, which limits databases with thousands of them per second. SQLite needs no notifications.
     #[must_use]
     pub fn without_notifications(mut self) -> Self {
         self.notifies = false;
@@ -64,24 +63,17 @@ impl Outbox {
 
     /// Returns the SQL that creates the tables, for migrations of your own. Each statement can be repeated.
     #[must_use]
-    pub fn schema_sql(&self) -> String {
-        self.tables.create()
+    pub fn schema_sql<D: Database>(&self) -> String {
+        D::create(&self.tables)
     }
 
-    /// Creates the tables that do not exist, with [`Outbox::schema_sql`]. No other call creates or changes a table.
+    /// Creates the tables that do not exist, with [`Outbox::schema_sql`]. No other call creates or changes a table. A file
+    /// of SQLite gets the journal mode WAL, which it keeps.
     ///
     /// # Errors
     /// The database refuses a statement; no table was created then.
-    pub async fn migrate(&self, pool: &PgPool) -> Result<(), Error> {
-        let mut tx = pool.begin().await?;
-        sqlx::query("SELECT pg_advisory_xact_lock($1)")
-            .bind(MIGRATION_LOCK)
-            .execute(&mut *tx)
-            .await?;
-        sqlx::raw_sql(AssertSqlSafe(self.schema_sql()))
-            .execute(&mut *tx)
-            .await?;
-        Ok(tx.commit().await?)
+    pub async fn migrate<D: Database>(&self, pool: &Pool<D>) -> Result<(), Error> {
+        Ok(D::migrate(pool, &self.tables).await?)
     }
 
     /// Enqueues a job when the transaction commits: a value of a [`Job`](meshwork::Job), or a
@@ -91,11 +83,11 @@ impl Outbox {
     ///
     /// # Errors
     /// The job is invalid; nothing is written, and the transaction can continue. Or the database refuses the call.
-    pub fn enqueue<'a, 't, E: Enqueueable>(
+    pub fn enqueue<'a, 't, D: Database, E: Enqueueable>(
         &'a self,
-        tx: &'a mut Transaction<'t, Postgres>,
+        tx: &'a mut Transaction<'t, D>,
         job: E,
-    ) -> Enqueue<'a, 't, E> {
+    ) -> Enqueue<'a, 't, D, E> {
         Enqueue::new(self, tx, job)
     }
 
@@ -105,25 +97,21 @@ impl Outbox {
     ///
     /// # Errors
     /// The database refuses the call.
-    pub async fn processed_once(
+    pub async fn processed_once<D: Database>(
         &self,
-        tx: &mut Transaction<'_, Postgres>,
+        tx: &mut Transaction<'_, D>,
         context: &JobContext,
     ) -> Result<bool, Error> {
         self.first_time(tx, &context.job_id).await
     }
 
-    pub(crate) async fn first_time(
+    pub(crate) async fn first_time<D: Database>(
         &self,
-        tx: &mut Transaction<'_, Postgres>,
+        tx: &mut Transaction<'_, D>,
         job_id: &str,
     ) -> Result<bool, Error> {
-        let done = sqlx::query(AssertSqlSafe(self.tables.process.clone()))
-            .bind(job_id)
-            .execute(&mut **tx)
-            .await
-            .map_err(|error| Error::of(error, &self.tables.processed))?;
-        Ok(done.rows_affected() > 0)
+        let first = D::process(tx, &self.tables, job_id).await;
+        first.map_err(|error| self.error_of_processed::<D>(error))
     }
 
     /// Deletes ids of jobs that [`Outbox::processed_once`] stored longer ago, at most 10,000 in one call. Returns their
@@ -131,13 +119,22 @@ impl Outbox {
     ///
     /// # Errors
     /// The database refuses the call.
-    pub async fn prune_processed(&self, pool: &PgPool, age: Duration) -> Result<u64, Error> {
-        let done = sqlx::query(AssertSqlSafe(self.tables.prune.clone()))
-            .bind(i64::try_from(age.as_millis()).unwrap_or(i64::MAX >> 12))
-            .bind(MAX_PRUNED)
-            .execute(pool)
-            .await
-            .map_err(|error| Error::of(error, &self.tables.processed))?;
-        Ok(done.rows_affected())
+    pub async fn prune_processed<D: Database>(
+        &self,
+        pool: &Pool<D>,
+        age: Duration,
+    ) -> Result<u64, Error> {
+        let age_ms = i64::try_from(age.as_millis()).unwrap_or(i64::MAX >> 12);
+        let pruned = D::prune(pool, &self.tables, age_ms, MAX_PRUNED).await;
+        pruned.map_err(|error| self.error_of_processed::<D>(error))
+    }
+
+    /// Returns the error of a statement on the table of rows.
+    pub(crate) fn error<D: Database>(&self, error: sqlx::Error) -> Error {
+        Error::of::<D>(error, self.tables.outbox::<D>())
+    }
+
+    fn error_of_processed<D: Database>(&self, error: sqlx::Error) -> Error {
+        Error::of::<D>(error, self.tables.processed::<D>())
     }
 }

@@ -1,8 +1,8 @@
 //! Rows that wait or are set aside, for operators.
 
-use sqlx::{AssertSqlSafe, PgPool, Row as _};
+use sqlx::Pool;
 
-use crate::{Error, Outbox};
+use crate::{Database, Error, Outbox};
 
 /// Most rows in one call of [`Outbox::errors`].
 const MAX_ROWS: i64 = 1000;
@@ -41,77 +41,81 @@ pub struct Row {
     seq: i64,
 }
 
+impl Backlog {
+    /// Reads the number of rows that wait, the age of the next one, and the number of rows that are set aside.
+    pub(crate) fn from_columns((waiting, oldest_ms, set_aside): (i64, Option<i64>, i64)) -> Self {
+        let number = |value| u64::try_from(value).unwrap_or_default();
+        Self {
+            waiting: number(waiting),
+            oldest_ms: number(oldest_ms.unwrap_or_default()),
+            set_aside: number(set_aside),
+        }
+    }
+}
+
+impl Row {
+    /// Reads the number, id, job, attempts, error, whether it is set aside, and time.
+    pub(crate) fn from_columns(columns: (i64, String, String, i32, String, bool, i64)) -> Self {
+        let (seq, id, job, attempts, error, set_aside, created_ms) = columns;
+        Self {
+            id,
+            job,
+            attempts: attempts.unsigned_abs(),
+            error,
+            set_aside,
+            created_ms: created_ms.unsigned_abs(),
+            seq,
+        }
+    }
+}
+
 impl Outbox {
     /// Counts the rows.
     ///
     /// # Errors
     /// The database refuses the call.
-    pub async fn backlog(&self, pool: &PgPool) -> Result<Backlog, Error> {
-        let row = sqlx::query(AssertSqlSafe(self.tables.backlog.clone()))
-            .bind(MAX_COUNT)
-            .fetch_one(pool)
-            .await
-            .map_err(|error| Error::of(error, &self.tables.outbox))?;
-        let number = |name| -> Result<u64, sqlx::Error> {
-            let value: Option<i64> = row.try_get(name)?;
-            Ok(value
-                .and_then(|value| u64::try_from(value).ok())
-                .unwrap_or_default())
-        };
-        Ok(Backlog {
-            waiting: number("waiting")?,
-            oldest_ms: number("oldest_ms")?,
-            set_aside: number("set_aside")?,
-        })
+    pub async fn backlog<D: Database>(&self, pool: &Pool<D>) -> Result<Backlog, Error> {
+        let backlog = D::backlog(pool, &self.tables, MAX_COUNT).await;
+        backlog.map_err(|error| self.error::<D>(error))
     }
 
     /// Returns up to 1,000 rows with an error, the earliest first, after the row `after`.
     ///
     /// # Errors
     /// The database refuses the call.
-    pub async fn errors(&self, pool: &PgPool, after: Option<&Row>) -> Result<Vec<Row>, Error> {
-        let rows = sqlx::query(AssertSqlSafe(self.tables.list.clone()))
-            .bind(after.map_or(0, |row| row.seq))
-            .bind(MAX_ROWS)
-            .fetch_all(pool)
-            .await
-            .map_err(|error| Error::of(error, &self.tables.outbox))?;
-        let read = |row: sqlx::postgres::PgRow| {
-            Ok(Row {
-                id: row.try_get("id")?,
-                job: row.try_get("job")?,
-                attempts: row.try_get::<i32, _>("attempts")?.unsigned_abs(),
-                error: row.try_get("error")?,
-                set_aside: row.try_get("set_aside")?,
-                created_ms: row.try_get::<i64, _>("created_ms")?.unsigned_abs(),
-                seq: row.try_get("seq")?,
-            })
-        };
-        rows.into_iter().map(read).collect()
+    pub async fn errors<D: Database>(
+        &self,
+        pool: &Pool<D>,
+        after: Option<&Row>,
+    ) -> Result<Vec<Row>, Error> {
+        let after = after.map_or(0, |row| row.seq);
+        let rows = D::errors(pool, &self.tables, after, MAX_ROWS).await;
+        rows.map_err(|error| self.error::<D>(error))
     }
 
     /// Lets relays try rows with an error once more: these ids, or all. Returns their number.
     ///
     /// # Errors
     /// The database refuses the call.
-    pub async fn retry(&self, pool: &PgPool, ids: Option<&[String]>) -> Result<u64, Error> {
-        self.change(pool, &self.tables.retry, ids).await
+    pub async fn retry<D: Database>(
+        &self,
+        pool: &Pool<D>,
+        ids: Option<&[String]>,
+    ) -> Result<u64, Error> {
+        let retried = D::retry(pool, &self.tables, ids).await;
+        retried.map_err(|error| self.error::<D>(error))
     }
 
     /// Deletes these rows. A relay that is moving one enqueues its job. Returns the number of rows that existed.
     ///
     /// # Errors
     /// The database refuses the call.
-    pub async fn delete(&self, pool: &PgPool, ids: &[String]) -> Result<u64, Error> {
-        self.change(pool, &self.tables.delete, Some(ids)).await
-    }
-
-    async fn change(&self, pool: &PgPool, sql: &str, ids: Option<&[String]>) -> Result<u64, Error> {
-        let done = sqlx::query(AssertSqlSafe(sql))
-            .bind(ids)
-            .execute(pool)
-            .await
-            .map_err(|error| Error::of(error, &self.tables.outbox))?;
-        Ok(done.rows_affected())
+    pub async fn delete<D: Database>(
+        &self,
+        pool: &Pool<D>,
+        ids: &[String],
+    ) -> Result<u64, Error> {
+        let deleted = D::delete(pool, &self.tables, ids).await;
+        deleted.map_err(|error| self.error::<D>(error))
     }
 }

@@ -3,7 +3,6 @@
 mod batch;
 mod row;
 mod send;
-mod wakeup;
 
 use std::future::Future;
 use std::pin::pin;
@@ -12,12 +11,16 @@ use std::time::Duration;
 
 use meshwork::Client;
 use meshwork_broker::Backoff;
-use sqlx::PgPool;
+use sqlx::Pool;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
-use crate::{Error, Outbox};
+use crate::{Database, Error, Outbox};
+pub(crate) use batch::MAX_ROWS;
+pub(crate) use row::{Claimed, Claims, Sent};
+#[cfg(feature = "postgres")]
+pub(crate) use row::Refused;
 
 /// Default interval of polling, in which a relay finds rows whose notification was lost.
 const POLL: Duration = Duration::from_secs(5);
@@ -32,22 +35,22 @@ const MAINTENANCE: Duration = Duration::from_secs(60);
 
 /// Moves the rows of an outbox to the store. Several relays can serve one outbox.
 ///
-/// Each row is locked while its job is enqueued, and deleted when the store has answered. A row that the store refuses
-/// gets the error, and does not delay others: [`Outbox::errors`].
+/// A relay holds each row while its job is enqueued, by a lock of PostgreSQL or by a lease in SQLite, and deletes it when
+/// the store has answered. A row that the store refuses gets the error, and does not delay others: [`Outbox::errors`].
 #[derive(Debug, Clone)]
-pub struct Relay {
+pub struct Relay<D: Database> {
     outbox: Outbox,
-    pool: PgPool,
+    pool: Pool<D>,
     client: Client,
     poll: Duration,
     keep_processed: Duration,
 }
 
-impl Relay {
-    /// Creates a relay for [`Outbox::new`]. It uses one connection of the pool, and a second one of its own for
-    /// notifications.
+impl<D: Database> Relay<D> {
+    /// Creates a relay for [`Outbox::new`]. It uses one connection of the pool, and a second one of its own, which hears of
+    /// new rows.
     #[must_use]
-    pub fn new(pool: &PgPool, client: &Client) -> Self {
+    pub fn new(pool: &Pool<D>, client: &Client) -> Self {
         Self {
             outbox: Outbox::new(),
             pool: pool.clone(),
@@ -65,7 +68,7 @@ impl Relay {
     }
 
     /// Sets the interval of polling. Default: 5 s. A new row is moved at once, unless its notification is lost or
-    /// switched off.
+    /// switched off. SQLite: within 100 ms.
     #[must_use]
     pub fn poll(mut self, interval: Duration) -> Self {
         self.poll = interval;
@@ -93,7 +96,7 @@ impl Relay {
             return Err(error);
         }
         let wakeup = Arc::new(Notify::new());
-        let _listener = wakeup::listen(&self.pool, &self.outbox.tables.channel, &wakeup);
+        let _watch = D::watch(&self.pool, &self.outbox.tables, &wakeup);
         let (mut outage, mut backoff) = (Outage::default(), Backoff::new());
         let mut maintained = Instant::now();
         let mut shutdown = pin!(shutdown);

@@ -2,12 +2,16 @@
 
 use tracing::warn;
 
+use super::batch::MAX_ROWS;
+
+/// Most bytes of a batch, unless a single row has more: a bound on memory.
+const MAX_BYTES: i64 = 16 * 1024 * 1024;
 /// Greatest length of a stored error, in bytes.
 const MAX_ERROR: usize = 2000;
 
 /// A row that is marked as attempted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Claimed {
+pub struct Claimed {
     pub(crate) seq: i64,
     pub(crate) id: String,
     /// Number of claims: a later claim invalidates this one.
@@ -19,9 +23,48 @@ pub(crate) struct Claimed {
     pub(crate) earlier_ms: Option<u64>,
 }
 
-/// A row that this relay has locked.
+/// Claimed rows in the order of their numbers.
+#[derive(Debug, Default)]
+pub struct Claims {
+    pub(crate) rows: Vec<Claimed>,
+    /// True if there may be more rows that are due.
+    pub(crate) more: bool,
+}
+
+/// Number, id, claims, attempts, bytes of the job, and time of the first earlier attempt of a row.
+type Columns = (i64, String, i32, i32, i64, Option<i64>);
+
+impl Claims {
+    /// Takes the first rows, up to the bound on bytes.
+    pub(crate) fn within_bounds(rows: Vec<Columns>) -> Self {
+        let found = rows.len();
+        let rows = rows.into_iter().map(|row| {
+            let (seq, id, claims, attempts, bytes, earlier_ms) = row;
+            Claimed {
+                seq,
+                id,
+                claims,
+                attempts,
+                bytes,
+                earlier_ms: earlier_ms.map(i64::cast_unsigned),
+            }
+        });
+        let mut rows: Vec<_> = rows.collect();
+        rows.sort_by_key(|row| row.seq);
+        let mut bytes = 0;
+        let within = rows.iter().take_while(|row| {
+            bytes += row.bytes;
+            bytes <= MAX_BYTES
+        });
+        rows.truncate(within.count().max(1));
+        let more = rows.len() < found || found as i64 == MAX_ROWS;
+        Self { rows, more }
+    }
+}
+
+/// A row that this relay holds.
 #[derive(Debug)]
-pub(crate) struct Locked {
+pub(crate) struct Held {
     pub(crate) claimed: Claimed,
     /// The job, in JSON.
     pub(crate) job: String,
@@ -29,7 +72,7 @@ pub(crate) struct Locked {
 
 /// Outcome of a batch.
 #[derive(Debug, Default)]
-pub(crate) struct Sent {
+pub struct Sent {
     /// Ids of the rows whose jobs the store has.
     pub(crate) stored: Vec<String>,
     pub(crate) refused: Vec<Refused>,

@@ -1,11 +1,11 @@
-//! Enqueues the jobs of locked rows, and sorts the answers.
+//! Enqueues the jobs of held rows, and sorts the answers.
 
 use meshwork::{Enqueued, JobId};
 use meshwork_model::job::NewJob;
 
 use super::Relay;
-use super::row::{Locked, Sent};
-use crate::Error;
+use super::row::{Held, Sent};
+use crate::{Database, Error};
 
 /// Attempts after which a row is set aside whose prerequisite does not exist. Its row may be committed later.
 const PREREQUISITE_ATTEMPTS: i32 = 10;
@@ -20,13 +20,13 @@ fn pause(attempts: i32) -> i64 {
     (PAUSE_MS << doublings).min(MAX_PAUSE_MS)
 }
 
-impl Relay {
+impl<D: Database> Relay<D> {
     /// Enqueues the jobs. An error means that some may be stored.
-    pub(crate) async fn send(&self, mut locked: Vec<Locked>) -> Result<Sent, Error> {
+    pub(crate) async fn send(&self, mut held: Vec<Held>) -> Result<Sent, Error> {
         let mut sent = Sent::default();
-        self.resolve_earlier(&mut locked, &mut sent).await?;
-        let mut jobs = Vec::with_capacity(locked.len());
-        for Locked { claimed, job } in locked {
+        self.resolve_earlier(&mut held, &mut sent).await?;
+        let mut jobs = Vec::with_capacity(held.len());
+        for Held { claimed, job } in held {
             match read(&claimed.id, &job) {
                 Ok(job) => jobs.push((job, claimed.attempts.saturating_add(1))),
                 Err(error) => sent.refuse(&claimed.id, error, None, false),
@@ -68,19 +68,19 @@ impl Relay {
     /// whose job exists is stored; each other is set aside, since a second job could be added.
     async fn resolve_earlier(
         &self,
-        locked: &mut Vec<Locked>,
+        held: &mut Vec<Held>,
         sent: &mut Sent,
     ) -> Result<(), Error> {
-        if locked.iter().all(|row| row.claimed.earlier_ms.is_none()) {
+        if held.iter().all(|row| row.claimed.earlier_ms.is_none()) {
             return Ok(());
         }
         // Read again, since this decides.
         let retained = self.retained().await?;
-        let is_safe = |row: &mut Locked| {
+        let is_safe = |row: &mut Held| {
             let earlier = row.claimed.earlier_ms;
             earlier.is_none_or(|earlier| retained.reaches(earlier))
         };
-        let doubtful: Vec<_> = locked.extract_if(.., |row| !is_safe(row)).collect();
+        let doubtful: Vec<_> = held.extract_if(.., |row| !is_safe(row)).collect();
         let ids = doubtful
             .iter()
             .map(|row| JobId::foreign(row.claimed.id.clone()));

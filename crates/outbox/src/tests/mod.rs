@@ -1,17 +1,20 @@
-//! The outbox on a real PostgreSQL, with a store in memory.
+//! The outbox on a real PostgreSQL and on files of SQLite, with a store in memory.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
+mod database;
 mod once;
 mod refusals;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod steps;
 
 use meshwork::{Client, Job};
-use meshwork_test_servers::servers::RealPostgres;
 use serde::{Deserialize, Serialize};
-use sqlx::{AssertSqlSafe, PgPool};
+use sqlx::Pool;
 
 use crate::{Accepted, Outbox, Relay};
+use database::TestDatabase;
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, Job)]
 #[job(output = u64)]
@@ -23,30 +26,29 @@ async fn pay(job: Pay) -> Result<u64, String> {
     Ok(job.order)
 }
 
-/// Tables in a schema of their own, and a store.
-struct Ground {
-    pool: PgPool,
+/// Tables of their own, and a store.
+struct Ground<D: TestDatabase> {
+    pool: Pool<D>,
     outbox: Outbox,
     client: Client,
+    _home: D::Home,
 }
 
-impl Ground {
-    /// `None`: this machine has no PostgreSQL, and the test has been reported as skipped.
+impl<D: TestDatabase> Ground<D> {
+    /// `None`: this machine has no such database, and the test has been reported as skipped.
     async fn new(test: &'static str) -> Option<Self> {
-        let start = move || RealPostgres::shared_for(test).map(RealPostgres::url);
-        let url = tokio::task::spawn_blocking(start).await.unwrap()?;
+        let (pool, home) = D::start(test).await?;
         let outbox = Outbox::in_schema(test).unwrap();
-        let pool = PgPool::connect(&url).await.unwrap();
         outbox.migrate(&pool).await.unwrap();
-        let client = Client::in_memory();
         Some(Self {
             pool,
             outbox,
-            client,
+            client: Client::in_memory(),
+            _home: home,
         })
     }
 
-    fn relay(&self) -> Relay {
+    fn relay(&self) -> Relay<D> {
         Relay::new(&self.pool, &self.client).outbox(&self.outbox)
     }
 
@@ -83,12 +85,32 @@ impl Ground {
         (backlog.waiting, backlog.set_aside)
     }
 
-    /// Runs a statement on the table of rows.
+    /// Runs a statement on the tables. `ROWS` and `PROCESSED` are their names, `EFFECTS` that of one of the test, `DUE` is the
+    /// column of the time of the next attempt, `NOW` the time, and `HOUR` an hour.
     async fn change(&self, sql: &str) {
-        let sql = sql.replace("ROWS", &self.outbox.tables.outbox);
-        sqlx::raw_sql(AssertSqlSafe(sql))
-            .execute(&self.pool)
-            .await
-            .unwrap();
+        let (due, now, hour) = D::TIMES;
+        let tables = &self.outbox.tables;
+        let names = [
+            ("ROWS", tables.outbox::<D>()),
+            ("PROCESSED", tables.processed::<D>()),
+            ("EFFECTS", self.effects()),
+            ("DUE", due.to_owned()),
+            ("NOW", now.to_owned()),
+            ("HOUR", hour.to_owned()),
+        ];
+        let sql = names
+            .iter()
+            .fold(sql.to_owned(), |sql, (name, with)| sql.replace(name, with));
+        D::run(&self.pool, sql).await;
+    }
+
+    fn effects(&self) -> String {
+        let rows = self.outbox.tables.outbox::<D>();
+        rows.replace("meshwork_outbox", "effects")
+    }
+
+    /// Lets the time pass in which the rows of a killed relay are held.
+    async fn lapse(&self) {
+        self.change(D::LAPSE).await;
     }
 }

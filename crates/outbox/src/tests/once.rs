@@ -4,32 +4,39 @@ use std::time::Duration;
 
 use meshwork::testing::drain;
 use meshwork::{JobContext, JobError, State, Worker};
-use sqlx::PgPool;
+use sqlx::Pool;
 
+use super::database::{TestDatabase, on_each_database};
 use super::{Ground, Pay};
 use crate::Outbox;
 
 /// Bound of each wait.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-async fn count(pool: &PgPool) -> i64 {
-    let count = sqlx::query_scalar("SELECT count(*) FROM once.effects");
-    count.fetch_one(pool).await.unwrap()
-}
+on_each_database!(
+    an_effect_happens_once
+    a_second_transaction_waits_for_the_first
+    old_ids_are_deleted
+    a_commit_wakes_the_relay
+);
+
+/// The table of effects.
+#[derive(Clone)]
+struct Effects(String);
 
 /// Applies an effect, and fails at the first attempt before or after the commit.
-async fn pay_once(
+async fn pay_once<D: TestDatabase>(
     job: Pay,
     context: JobContext,
-    State(pool): State<PgPool>,
+    State(pool): State<Pool<D>>,
     State(outbox): State<Outbox>,
+    State(Effects(table)): State<Effects>,
 ) -> Result<u64, JobError> {
     let failed = |error: &dyn std::fmt::Display| JobError::retry(error.to_string());
     let mut tx = pool.begin().await.map_err(|error| failed(&error))?;
     let first = outbox.processed_once(&mut tx, &context).await;
     if first.map_err(|error| failed(&error))? {
-        let effect = sqlx::query("INSERT INTO once.effects VALUES ($1)");
-        let effect = effect.bind(job.order.cast_signed()).execute(&mut *tx).await;
+        let effect = D::effect(&mut tx, &table, job.order.cast_signed()).await;
         effect.map_err(|error| failed(&error))?;
     }
     if context.attempt == 1 && job.order == 0 {
@@ -42,13 +49,9 @@ async fn pay_once(
     }
 }
 
-#[tokio::test]
-async fn an_effect_happens_once() {
-    let Some(ground) = Ground::new("once").await else {
-        return;
-    };
+async fn an_effect_happens_once<D: TestDatabase>(ground: Ground<D>) {
     ground
-        .change("CREATE TABLE once.effects (number bigint)")
+        .change("CREATE TABLE EFFECTS (number bigint)")
         .await;
     for order in 0..2 {
         let mut tx = ground.pool.begin().await.unwrap();
@@ -59,10 +62,11 @@ async fn an_effect_happens_once() {
         tx.commit().await.unwrap();
     }
     ground.relay().drain().await.unwrap();
-    let worker = Worker::new(&ground.client).job(pay_once);
+    let worker = Worker::new(&ground.client).job(pay_once::<D>);
     let worker = worker
         .state(ground.pool.clone())
-        .state(ground.outbox.clone());
+        .state(ground.outbox.clone())
+        .state(Effects(ground.effects()));
     let mut finished = 0;
     while finished < 2 {
         finished = drain(&ground.client, worker.clone())
@@ -70,14 +74,10 @@ async fn an_effect_happens_once() {
             .unwrap()
             .finished;
     }
-    assert_eq!(count(&ground.pool).await, 2);
+    assert_eq!(D::count(&ground.pool, &ground.effects()).await, 2);
 }
 
-#[tokio::test]
-async fn a_second_transaction_waits_for_the_first() {
-    let Some(ground) = Ground::new("waits").await else {
-        return;
-    };
+async fn a_second_transaction_waits_for_the_first<D: TestDatabase>(ground: Ground<D>) {
     let begin = async || ground.pool.begin().await.unwrap();
     let (mut first, mut second, mut third) = (begin().await, begin().await, begin().await);
     let outbox = &ground.outbox;
@@ -90,13 +90,9 @@ async fn a_second_transaction_waits_for_the_first() {
     assert!(!outbox.first_time(&mut third, "j").await.unwrap());
 }
 
-#[tokio::test]
-async fn old_ids_are_deleted() {
-    let Some(ground) = Ground::new("old_ids").await else {
-        return;
-    };
-    let sql = "INSERT INTO old_ids.meshwork_processed SELECT n::text, now() - interval '2 days' \
-               FROM generate_series(1, 10001) AS n";
+async fn old_ids_are_deleted<D: TestDatabase>(ground: Ground<D>) {
+    let sql = "WITH RECURSIVE old(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM old WHERE n < 10001) \
+               INSERT INTO PROCESSED SELECT 'job-' || n, NOW - 48 * HOUR FROM old";
     ground.change(sql).await;
     let mut tx = ground.pool.begin().await.unwrap();
     assert!(ground.outbox.first_time(&mut tx, "new").await.unwrap());
@@ -118,19 +114,13 @@ async fn old_ids_are_deleted() {
 }
 
 /// A relay that would poll in an hour has a new row at once, also after its connection was lost.
-#[tokio::test]
-async fn a_notification_wakes_the_relay() {
-    let Some(ground) = Ground::new("notified").await else {
-        return;
-    };
+async fn a_commit_wakes_the_relay<D: TestDatabase>(ground: Ground<D>) {
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let relay = ground.relay().poll(Duration::from_secs(3600));
     let running = tokio::spawn(relay.run_until(async { drop(stopped.await) }));
     for order in 0..3 {
         if order == 2 {
-            let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
-                       WHERE query LIKE 'LISTEN \"meshwork_outbox_notified\"%'";
-            ground.change(sql).await;
+            ground.change(D::INTERRUPTION).await;
         }
         let id = ground.commit(order).await.id;
         let stored = async {

@@ -4,10 +4,19 @@ use meshwork::Client;
 use meshwork_model::route::Route;
 use meshwork_test_servers::servers::RealServer;
 
+use super::database::{TestDatabase, on_each_database};
 use super::{Ground, Pay};
 use crate::{Error, Outbox, Relay};
 
-impl Ground {
+on_each_database!(
+    a_bad_row_holds_up_no_other
+    a_full_queue_is_tried_again
+    a_failing_call_is_divided
+    missing_tables_are_named
+    only_refusals_are_attempts
+);
+
+impl<D: TestDatabase> Ground<D> {
     /// Returns the queue of a type.
     fn queue(&self, script_type: &str) -> String {
         let route = Route::to(script_type.parse().unwrap());
@@ -15,11 +24,7 @@ impl Ground {
     }
 }
 
-#[tokio::test]
-async fn a_bad_row_holds_up_no_other() {
-    let Some(ground) = Ground::new("bad_rows").await else {
-        return;
-    };
+async fn a_bad_row_holds_up_no_other<D: TestDatabase>(ground: Ground<D>) {
     ground
         .change(
             "INSERT INTO ROWS (id, job) VALUES ('text', 'no json'), ('a b', '{}'), \
@@ -71,11 +76,7 @@ async fn a_bad_row_holds_up_no_other() {
     assert_eq!(ground.rows().await, (1, 2));
 }
 
-#[tokio::test]
-async fn a_full_queue_is_tried_again() {
-    let Some(ground) = Ground::new("full_queue").await else {
-        return;
-    };
+async fn a_full_queue_is_tried_again<D: TestDatabase>(ground: Ground<D>) {
     for order in 0..3 {
         ground.commit(order).await;
     }
@@ -96,11 +97,11 @@ async fn a_full_queue_is_tried_again() {
     // Not before its pause is over.
     limit(None).await;
     ground
-        .change("UPDATE ROWS SET due_at = now() + interval '1 hour' WHERE due_at > now()")
+        .change("UPDATE ROWS SET DUE = NOW + HOUR WHERE DUE > NOW")
         .await;
     ground.relay().drain().await.unwrap();
     assert_eq!(ground.rows().await, (1, 0));
-    ground.change("UPDATE ROWS SET due_at = now()").await;
+    ground.change("UPDATE ROWS SET DUE = NOW").await;
     ground.relay().drain().await.unwrap();
     assert_eq!(
         (ground.rows().await, ground.orders().await),
@@ -109,11 +110,7 @@ async fn a_full_queue_is_tried_again() {
 }
 
 /// A queue of another type is an error for a whole call to the store.
-#[tokio::test]
-async fn a_failing_call_is_divided() {
-    let Some(mut ground) = Ground::new("divided").await else {
-        return;
-    };
+async fn a_failing_call_is_divided<D: TestDatabase>(mut ground: Ground<D>) {
     let Some(server) = RealServer::redis().start_for("divided") else {
         return;
     };
@@ -138,26 +135,18 @@ async fn a_failing_call_is_divided() {
     );
 }
 
-#[tokio::test]
-async fn missing_tables_are_named() {
-    let Some(ground) = Ground::new("missing").await else {
-        return;
-    };
+async fn missing_tables_are_named<D: TestDatabase>(ground: Ground<D>) {
     let other = Outbox::in_schema("nowhere").unwrap();
     let mut tx = ground.pool.begin().await.unwrap();
     let error = other.enqueue(&mut tx, Pay { order: 1 }).await.unwrap_err();
-    assert!(matches!(&error, Error::NoTable { table } if table == "nowhere.meshwork_outbox"));
+    assert!(matches!(&error, Error::NoTable { table } if *table == other.tables.outbox::<D>()));
     assert!(error.to_string().contains("meshwork outbox migrate"));
     let relay = Relay::new(&ground.pool, &Client::in_memory()).outbox(&other);
     let ended = relay.run_until(std::future::pending()).await;
     assert!(matches!(ended, Err(Error::NoTable { .. })), "{ended:?}");
 }
 
-#[tokio::test]
-async fn only_refusals_are_attempts() {
-    let Some(ground) = Ground::new("attempts").await else {
-        return;
-    };
+async fn only_refusals_are_attempts<D: TestDatabase>(ground: Ground<D>) {
     let mut tx = ground.pool.begin().await.unwrap();
     let call = ground.outbox.enqueue(&mut tx, Pay { order: 1 });
     let missing = "nobody".parse().unwrap();
@@ -169,13 +158,14 @@ async fn only_refusals_are_attempts() {
     for _ in 0..20 {
         let relay = ground.relay();
         let retained = relay.retained().await.unwrap();
-        assert_eq!(relay.claim(retained.now_ms).await.unwrap().len(), 1);
+        assert_eq!(relay.claim(retained.now_ms).await.unwrap().rows.len(), 1);
+        ground.lapse().await;
     }
     for attempts in [1, 2] {
         ground.relay().drain().await.unwrap();
         let errors = ground.outbox.errors(&ground.pool, None).await.unwrap();
         let found = errors.first().map(|row| (row.attempts, row.set_aside));
         assert_eq!(found, Some((attempts, false)));
-        ground.change("UPDATE ROWS SET due_at = now()").await;
+        ground.change("UPDATE ROWS SET DUE = NOW").await;
     }
 }

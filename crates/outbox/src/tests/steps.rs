@@ -5,41 +5,47 @@ use std::time::Duration;
 use meshwork::testing::drain;
 use meshwork::{Retention, Worker};
 
+use super::database::{TestDatabase, on_each_database};
 use super::{Ground, Pay, pay};
-use crate::relay::Relay;
+
+on_each_database!(
+    a_transaction_decides
+    a_relay_may_be_killed_after_each_step
+    a_pruned_job_is_not_enqueued_again
+    a_job_beyond_the_reach_is_looked_for
+    relays_share_rows
+    an_id_is_taken_once
+    options_reach_the_store
+);
 
 /// The last step of a relay that is killed.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Last {
     Claim,
-    Lock,
+    Hold,
     Send,
     Settle,
 }
 
 /// Takes the steps of a batch up to this one.
-async fn killed_after(last: Last, relay: &Relay, ground: &Ground) {
+async fn killed_after<D: TestDatabase>(last: Last, ground: &Ground<D>) {
+    let relay = ground.relay();
     let retained = relay.retained().await.unwrap();
-    let claimed = relay.claim(retained.now_ms).await.unwrap();
-    if last == Last::Claim {
-        return;
-    }
-    let mut tx = ground.pool.begin().await.unwrap();
-    let locked = relay.lock(&mut tx, &claimed).await.unwrap();
-    if last >= Last::Send {
-        let sent = relay.send(locked).await.unwrap();
-        if last == Last::Settle {
-            relay.settle(&mut tx, &sent).await.unwrap();
+    let claimed = relay.claim(retained.now_ms).await.unwrap().rows;
+    if last > Last::Claim {
+        let (hold, held) = relay.hold(&claimed).await.unwrap();
+        if last >= Last::Send {
+            let sent = relay.send(held).await.unwrap();
+            if last == Last::Settle {
+                // The transaction ends without a commit, as with its connection.
+                D::settle(hold, &sent).await.unwrap();
+            }
         }
     }
-    // The transaction ends without a commit, as with its connection.
+    ground.lapse().await;
 }
 
-#[tokio::test]
-async fn a_transaction_decides() {
-    let Some(ground) = Ground::new("decides").await else {
-        return;
-    };
+async fn a_transaction_decides<D: TestDatabase>(ground: Ground<D>) {
     let mut tx = ground.pool.begin().await.unwrap();
     ground
         .outbox
@@ -66,17 +72,13 @@ async fn a_transaction_decides() {
     assert_eq!(job.result().await.unwrap(), 2);
 }
 
-#[tokio::test]
-async fn a_relay_may_be_killed_after_each_step() {
-    let Some(ground) = Ground::new("killed").await else {
-        return;
-    };
+async fn a_relay_may_be_killed_after_each_step<D: TestDatabase>(ground: Ground<D>) {
     let mut orders = 0;
-    for last in [Last::Claim, Last::Lock, Last::Send, Last::Settle] {
+    for last in [Last::Claim, Last::Hold, Last::Send, Last::Settle] {
         for ran in [false, true] {
             orders += 1;
             ground.commit(orders).await;
-            killed_after(last, &ground.relay(), &ground).await;
+            killed_after(last, &ground).await;
             if ran {
                 let worker = Worker::new(&ground.client).job(pay);
                 drain(&ground.client, worker).await.unwrap();
@@ -93,13 +95,9 @@ async fn a_relay_may_be_killed_after_each_step() {
 }
 
 /// A job that has run and that retention has deleted is not enqueued again.
-#[tokio::test]
-async fn a_pruned_job_is_not_enqueued_again() {
-    let Some(ground) = Ground::new("pruned").await else {
-        return;
-    };
+async fn a_pruned_job_is_not_enqueued_again<D: TestDatabase>(ground: Ground<D>) {
     let row = ground.commit(1).await;
-    killed_after(Last::Send, &ground.relay(), &ground).await;
+    killed_after(Last::Send, &ground).await;
     // Two hours pass, and another job ends.
     ground
         .change("UPDATE ROWS SET attempted_ms = attempted_ms - 7200000")
@@ -143,13 +141,9 @@ async fn a_pruned_job_is_not_enqueued_again() {
 }
 
 /// A job that retention has left, although it deleted others, is found.
-#[tokio::test]
-async fn a_job_beyond_the_reach_is_looked_for() {
-    let Some(ground) = Ground::new("looked_for").await else {
-        return;
-    };
+async fn a_job_beyond_the_reach_is_looked_for<D: TestDatabase>(ground: Ground<D>) {
     ground.commit(1).await;
-    killed_after(Last::Send, &ground.relay(), &ground).await;
+    killed_after(Last::Send, &ground).await;
     drain(&ground.client, Worker::new(&ground.client).job(pay))
         .await
         .unwrap();
@@ -162,41 +156,49 @@ async fn a_job_beyond_the_reach_is_looked_for() {
     );
 }
 
+/// Two relays at once move each row, and each job is stored once.
+async fn relays_share_rows<D: TestDatabase>(ground: Ground<D>) {
+    const ROWS: u64 = 1200;
+    let mut tx = ground.pool.begin().await.unwrap();
+    for order in 0..ROWS {
+        let call = ground.outbox.enqueue(&mut tx, Pay { order });
+        call.await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    let (first, second) = (ground.relay(), ground.relay());
+    let (first, second) = tokio::join!(first.drain(), second.drain());
+    (first.unwrap(), second.unwrap());
+    // A relay skips what another one holds.
+    ground.relay().drain().await.unwrap();
+    assert_eq!(ground.rows().await, (0, 0));
+    assert_eq!(ground.orders().await, (0..ROWS).collect::<Vec<_>>());
+}
+
+/// A relay skips rows that another one holds, at each of its steps.
+#[cfg(feature = "postgres")]
 #[tokio::test]
-async fn relays_share_rows() {
-    let Some(ground) = Ground::new("shared").await else {
+async fn locked_rows_are_skipped() {
+    let ground = Ground::<sqlx::Postgres>::new("locked_rows").await;
+    let Some(ground) = ground else {
         return;
     };
     for order in 0..3 {
         ground.commit(order).await;
     }
     let [first, second] = [ground.relay(), ground.relay()];
-    let claimed = first.claim(7).await.unwrap();
+    let claimed = first.claim(7).await.unwrap().rows;
     assert!(claimed.iter().all(|row| row.earlier_ms.is_none()));
     // The later claim counts, and knows of the earlier one.
-    let again = second.claim(9).await.unwrap();
+    let again = second.claim(9).await.unwrap().rows;
     assert!(again.iter().all(|row| row.earlier_ms == Some(7)));
-    let mut tx = ground.pool.begin().await.unwrap();
-    assert!(first.lock(&mut tx, &claimed).await.unwrap().is_empty());
-    assert_eq!(second.lock(&mut tx, &again[..2]).await.unwrap().len(), 2);
-    // Locked rows are skipped by each step of others.
-    let third = first.claim(11).await.unwrap();
-    assert_eq!(third.len(), 1);
-    let mut other = ground.pool.begin().await.unwrap();
-    assert!(
-        first
-            .lock(&mut other, &again[..2])
-            .await
-            .unwrap()
-            .is_empty()
-    );
+    assert!(first.hold(&claimed).await.unwrap().1.is_empty());
+    let (_hold, held) = second.hold(&again[..2]).await.unwrap();
+    assert_eq!(held.len(), 2);
+    assert_eq!(first.claim(11).await.unwrap().rows.len(), 1);
+    assert!(first.hold(&again[..2]).await.unwrap().1.is_empty());
 }
 
-#[tokio::test]
-async fn an_id_is_taken_once() {
-    let Some(ground) = Ground::new("taken").await else {
-        return;
-    };
+async fn an_id_is_taken_once<D: TestDatabase>(ground: Ground<D>) {
     let mut tx = ground.pool.begin().await.unwrap();
     let [first, second] = [1, 2].map(|order| Pay { order });
     let first = ground
@@ -242,11 +244,7 @@ async fn an_id_is_taken_once() {
     );
 }
 
-#[tokio::test]
-async fn options_reach_the_store() {
-    let Some(ground) = Ground::new("options").await else {
-        return;
-    };
+async fn options_reach_the_store<D: TestDatabase>(ground: Ground<D>) {
     let mut tx = ground.pool.begin().await.unwrap();
     let call = ground.outbox.enqueue(&mut tx, Pay { order: 1 });
     let later = call
