@@ -110,11 +110,7 @@ impl Outbox {
     ///
     /// # Errors
     /// The database refuses the call.
-    pub async fn delete<D: Database>(
-        &self,
-        pool: &Pool<D>,
-        ids: &[String],
-    ) -> Result<u64, Error> {
+    pub async fn delete<D: Database>(&self, pool: &Pool<D>, ids: &[String]) -> Result<u64, Error> {
         let deleted = D::delete(pool, &self.tables, ids).await;
         deleted.map_err(|error| self.error::<D>(error))
     }

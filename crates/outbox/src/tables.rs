@@ -70,10 +70,7 @@ mod tests {
         let tables = Tables::new(Some("jobs_2")).unwrap();
         #[cfg(feature = "postgres")]
         {
-            assert_eq!(
-                tables.outbox::<sqlx::Postgres>(),
-                "jobs_2.meshwork_outbox"
-            );
+            assert_eq!(tables.outbox::<sqlx::Postgres>(), "jobs_2.meshwork_outbox");
             let sql = sqlx::Postgres::create(&tables);
             assert!(sql.starts_with("CREATE SCHEMA IF NOT EXISTS jobs_2;"));
         }

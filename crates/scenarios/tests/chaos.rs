@@ -254,21 +254,17 @@ async fn each_message_between_nodes_has_one_outcome_under_kills() {
 }
 
 /// Four hundred transactions with jobs, half of them rolled back, and two kills of each sort.
-#[tokio::test(flavor = "multi_thread")]
-async fn each_committed_transaction_has_one_job_and_one_effect_under_kills() {
-    let tools = [Tool::Redis, Tool::Postgres];
-    if !tools.into_iter().all(|tool| need(tool).is_some()) {
-        return;
-    }
+async fn each_committed_transaction_has_one_job_and_one_effect(database: outbox::Kind, kills: u32) {
     let _guard = ONE_AT_A_TIME.lock().await;
     let plan = outbox::Plan {
         binary: meshwork_binary().unwrap(),
+        database,
         worker: (
             env!("CARGO_BIN_EXE_chaos").into(),
             vec!["--outbox-worker".to_owned()],
         ),
         transactions: 400,
-        kills: 10,
+        kills,
         seed: 20,
         progress: |line| println!("{line}"),
     };
@@ -277,6 +273,21 @@ async fn each_committed_transaction_has_one_job_and_one_effect_under_kills() {
         .unwrap_or_else(|error| panic!("{error}"));
     println!("{report}");
     assert!(report.holds(), "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_of_postgres_transactions_survive_kills() {
+    let tools = [Tool::Redis, Tool::Postgres];
+    if tools.into_iter().all(|tool| need(tool).is_some()) {
+        each_committed_transaction_has_one_job_and_one_effect(outbox::Kind::Postgres, 10).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn jobs_of_sqlite_transactions_survive_kills() {
+    if need(Tool::Redis).is_some() {
+        each_committed_transaction_has_one_job_and_one_effect(outbox::Kind::Sqlite, 6).await;
+    }
 }
 
 /// Two thousand jobs of a hundred keys while the queue gets four more parts, with six kills of workers and two of servers: on

@@ -18,9 +18,9 @@ use tracing::{info, warn};
 
 use crate::{Database, Error, Outbox};
 pub(crate) use batch::MAX_ROWS;
-pub(crate) use row::{Claimed, Claims, Sent};
 #[cfg(feature = "postgres")]
 pub(crate) use row::Refused;
+pub(crate) use row::{Claimed, Claims, Sent};
 
 /// Default interval of polling, in which a relay finds rows whose notification was lost.
 const POLL: Duration = Duration::from_secs(5);

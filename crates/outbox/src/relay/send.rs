@@ -66,11 +66,7 @@ impl<D: Database> Relay<D> {
 
     /// Takes out the rows that an earlier attempt may have stored, if retention may have deleted their jobs since. A row
     /// whose job exists is stored; each other is set aside, since a second job could be added.
-    async fn resolve_earlier(
-        &self,
-        held: &mut Vec<Held>,
-        sent: &mut Sent,
-    ) -> Result<(), Error> {
+    async fn resolve_earlier(&self, held: &mut Vec<Held>, sent: &mut Sent) -> Result<(), Error> {
         if held.iter().all(|row| row.claimed.earlier_ms.is_none()) {
             return Ok(());
         }

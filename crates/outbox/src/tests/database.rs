@@ -57,8 +57,7 @@ impl TestDatabase for sqlx::Postgres {
     const TIMES: (&'static str, &'static str, &'static str) =
         ("due_at", "now()", "interval '1 hour'");
     const LAPSE: &'static str = "SELECT 1";
-    const INTERRUPTION: &'static str =
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+    const INTERRUPTION: &'static str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
          WHERE query LIKE 'LISTEN \"meshwork_outbox_a_commit_wakes_the_relay\"%'";
 
     async fn start(test: &'static str) -> Option<(Pool<Self>, ())> {

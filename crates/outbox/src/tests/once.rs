@@ -50,9 +50,7 @@ async fn pay_once<D: TestDatabase>(
 }
 
 async fn an_effect_happens_once<D: TestDatabase>(ground: Ground<D>) {
-    ground
-        .change("CREATE TABLE EFFECTS (number bigint)")
-        .await;
+    ground.change("CREATE TABLE EFFECTS (number bigint)").await;
     for order in 0..2 {
         let mut tx = ground.pool.begin().await.unwrap();
         let call = ground.outbox.enqueue(&mut tx, Pay { order }).retries(1);

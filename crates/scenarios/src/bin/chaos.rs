@@ -32,14 +32,14 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 /// counts jobs and results. `mesh` sends them between three nodes, each with a redis-server, supervisors, a worker and a
 /// Mycelium daemon (a fake one, unless MYCELIUM_BIN names a real one): kill -9 and SIGSTOP of each process, and cut links.
 /// `outbox` commits and rolls back transactions of PostgreSQL with jobs, kills relays, workers, the redis-server and
-/// PostgreSQL, and counts jobs and effects. `spread` enqueues jobs of 100 keys into a queue of four parts, then of eight, kills
+/// PostgreSQL, and counts jobs and effects; `outbox-sqlite` the same with a file of SQLite. `spread` enqueues jobs of 100 keys into a queue of four parts, then of eight, kills
 /// workers and the redis-server, and checks the order of each key; `spread-cluster` the same on a Cluster of three nodes, of
 /// which one at a time is killed.
 #[derive(Parser)]
 #[command(name = "cargo xtask chaos")]
 struct Arguments {
     /// One of alone, server, attached, fleet, failover, unconfirmed, schedules, limits, hostile, flows,
-    /// messages, mesh, outbox, spread, spread-cluster [default: each in turn]
+    /// messages, mesh, outbox, outbox-sqlite, spread, spread-cluster [default: each in turn]
     #[arg(long, value_parser = Which::from_name)]
     scenario: Option<Which>,
     /// Number of kills and other faults, in all scenarios together
@@ -54,7 +54,7 @@ struct Arguments {
     /// Messages of `messages` and `mesh`
     #[arg(long, default_value_t = 1000)]
     messages: usize,
-    /// Transactions of `outbox`
+    /// Transactions of `outbox` and `outbox-sqlite`
     #[arg(long, default_value_t = 1000)]
     transactions: usize,
     /// Engine of `hostile` and `flows`: redis or embedded [default: both]
@@ -72,7 +72,7 @@ struct Arguments {
     /// Runs this program as one of the workers whose queues are limited
     #[arg(long, hide = true, num_args = 2)]
     limited_worker: Option<Vec<String>>,
-    /// Runs this program as one of the workers of `outbox`
+    /// Runs this program as one of the workers of `outbox` and `outbox-sqlite`
     #[arg(long, hide = true)]
     outbox_worker: bool,
     /// Runs this program as one of the workers of `spread`
@@ -113,8 +113,9 @@ impl Arguments {
         }
     }
 
-    fn outbox(&self, plan: Plan) -> Result<outbox::Plan, ChaosError> {
+    fn outbox(&self, plan: Plan, database: outbox::Kind) -> Result<outbox::Plan, ChaosError> {
         Ok(outbox::Plan {
+            database,
             binary: plan.binary,
             worker: (own()?, vec!["--outbox-worker".to_owned()]),
             transactions: self.transactions,
@@ -159,7 +160,7 @@ enum Which {
     Flows,
     Messages,
     Mesh,
-    Outbox,
+    Outbox(outbox::Kind),
     Spread(spread::Kind),
 }
 
@@ -174,10 +175,14 @@ impl Which {
             Self::Flows,
             Self::Messages,
             Self::Mesh,
-            Self::Outbox,
         ];
+        let outbox = outbox::Kind::ALL.into_iter().map(Self::Outbox);
         let spread = spread::Kind::ALL.into_iter().map(Self::Spread);
-        batches.chain(fleets).chain(others).chain(spread)
+        batches
+            .chain(fleets)
+            .chain(others)
+            .chain(outbox)
+            .chain(spread)
     }
 
     fn name(self) -> &'static str {
@@ -190,7 +195,7 @@ impl Which {
             Self::Flows => "flows",
             Self::Messages => "messages",
             Self::Mesh => "mesh",
-            Self::Outbox => "outbox",
+            Self::Outbox(database) => database.name(),
             Self::Spread(servers) => servers.name(),
         }
     }
@@ -265,8 +270,8 @@ impl Which {
                 let report = mesh::play(&plan).await?;
                 Ok((report.holds(), report.to_string(), report.json()))
             }
-            Self::Outbox => {
-                let report = outbox::play(&arguments.outbox(plan)?).await?;
+            Self::Outbox(database) => {
+                let report = outbox::play(&arguments.outbox(plan, database)?).await?;
                 Ok((report.holds(), report.to_string(), report.json()))
             }
             Self::Spread(servers) => {

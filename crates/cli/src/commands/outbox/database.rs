@@ -5,7 +5,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use meshwork_outbox::sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use meshwork_outbox::sqlx::{Connection, PgConnection, PgPool};
+use meshwork_outbox::sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
+use meshwork_outbox::sqlx::{self, Connection, PgPool, SqlitePool};
 use meshwork_outbox::{Error, Outbox};
 
 use crate::app::App;
@@ -29,8 +30,9 @@ const CONNECTIONS: u32 = 2;
 pub(super) struct OutboxArgs {
     #[command(flatten)]
     schema: SchemaArgs,
-    /// PostgreSQL database: postgres://[user@]host[:port]/name. A URL with a password is refused here, since other users
-    /// see it: set DATABASE_URL or PGPASSWORD, or give --database-file. ?sslmode=verify-full checks the certificate
+    /// PostgreSQL database: postgres://[user@]host[:port]/name; or SQLite file: sqlite://path. A URL with a password is
+    /// refused here, since other users see it: set DATABASE_URL or PGPASSWORD, or give --database-file.
+    /// ?sslmode=verify-full checks the certificate
     #[arg(
         long,
         value_name = "URL",
@@ -45,14 +47,14 @@ pub(super) struct OutboxArgs {
 
 /// Option that names the schema.
 #[derive(Debug, clap::Args)]
-pub(super) struct SchemaArgs {
-    /// Schema of the tables: a-z, 0-9 and _ [default: that of the search path]
+struct SchemaArgs {
+    /// Schema of the tables: a-z, 0-9 and _. In SQLite it begins their names [default: that of the search path]
     #[arg(long, value_name = "NAME")]
     schema: Option<String>,
 }
 
 impl SchemaArgs {
-    pub(super) fn outbox(&self) -> Result<Outbox, CommandError> {
+    fn outbox(&self) -> Result<Outbox, CommandError> {
         match &self.schema {
             Some(name) => Outbox::in_schema(name).map_err(CommandError::usage),
             None => Ok(Outbox::new()),
@@ -60,51 +62,132 @@ impl SchemaArgs {
     }
 }
 
-impl OutboxArgs {
-    /// Connects to the database, and returns its outbox. Repeats the first connection for `--connect-timeout`.
-    pub(super) async fn open(&self, context: &App) -> Result<(Outbox, PgPool), CommandError> {
-        let outbox = self.schema.outbox()?;
-        let options = self.options()?;
-        context
-            .retried(async || {
-                let connected = PgConnection::connect_with(&options).await;
-                let closed = connected.map_err(Error::from)?.close().await;
-                Ok(closed.map_err(Error::from)?)
-            })
-            .await?;
-        let pool = PgPoolOptions::new()
-            .max_connections(CONNECTIONS)
-            .acquire_timeout(ACQUIRE)
-            .connect_lazy_with(options);
-        Ok((outbox, pool))
+/// Connections to the database of an outbox.
+pub(super) enum Pool {
+    Postgres(PgPool),
+    Sqlite(SqlitePool),
+}
+
+/// Evaluates the expression with the connections to either database.
+macro_rules! with_pool {
+    ($pool:expr, |$name:ident| $call:expr) => {
+        match $pool {
+            crate::commands::outbox::database::Pool::Postgres($name) => $call,
+            crate::commands::outbox::database::Pool::Sqlite($name) => $call,
+        }
+    };
+}
+pub(super) use with_pool;
+
+/// Options of connections to either database.
+enum Options {
+    Postgres(Box<PgConnectOptions>),
+    Sqlite(SqliteConnectOptions),
+}
+
+impl Options {
+    fn parse(url: &str) -> Result<Self, CommandError> {
+        // The error does not show the URL, which may have a password.
+        let invalid = |error: sqlx::Error| {
+            CommandError::usage(format_args!("the URL of the database is invalid: {error}"))
+        };
+        match url.split_once(':').map(|(scheme, _)| scheme) {
+            Some("postgres" | "postgresql") => {
+                let options = PgConnectOptions::from_str(url).map_err(invalid)?;
+                let password =
+                    environment::var("PGPASSWORD").filter(|_| !environment::holds_password(url));
+                Ok(Self::Postgres(Box::new(match password {
+                    Some(password) => options.password(&password),
+                    None => options,
+                })))
+            }
+            Some("sqlite") if url.contains(":memory:") || url.contains("mode=memory") => {
+                Err(CommandError::usage(
+                    "a database in memory has no rows of other programs: give sqlite://path",
+                ))
+            }
+            Some("sqlite") => {
+                let options = SqliteConnectOptions::from_str(url).map_err(invalid)?;
+                Ok(Self::Sqlite(options))
+            }
+            _ => Err(CommandError::usage(
+                "the URL of the database begins with neither postgres:// nor sqlite://",
+            )),
+        }
     }
 
-    fn options(&self) -> Result<PgConnectOptions, CommandError> {
-        let url = self.url()?;
-        let options = PgConnectOptions::from_str(&url);
-        // The error does not show the URL, which may have a password.
-        let options = options.map_err(|error| {
-            CommandError::usage(format_args!("the URL of the database is invalid: {error}"))
-        })?;
-        let password =
-            environment::var("PGPASSWORD").filter(|_| !environment::holds_password(&url));
-        Ok(match password {
-            Some(password) => options.password(&password),
-            None => options,
+    /// Connects once, and fails if the database cannot be reached.
+    async fn check(&self) -> Result<(), CommandError> {
+        let checked = match self {
+            Self::Postgres(options) => check::<sqlx::PgConnection>(options).await,
+            Self::Sqlite(options) => check::<sqlx::SqliteConnection>(options).await,
+        };
+        checked.map_err(|error| match self {
+            Self::Sqlite(options) if !options.get_filename().exists() => {
+                let file = options.get_filename().display();
+                CommandError::usage(format_args!(
+                    "there is no file {file}: create it by your program, or append ?mode=rwc to the URL"
+                ))
+            }
+            _ => Error::from(error).into(),
         })
     }
 
-    fn url(&self) -> Result<String, CommandError> {
+    fn pool(self) -> Pool {
+        match self {
+            Self::Postgres(options) => Pool::Postgres(
+                PgPoolOptions::new()
+                    .max_connections(CONNECTIONS)
+                    .acquire_timeout(ACQUIRE)
+                    .connect_lazy_with(*options),
+            ),
+            Self::Sqlite(options) => Pool::Sqlite(
+                SqlitePoolOptions::new()
+                    .max_connections(CONNECTIONS)
+                    .acquire_timeout(ACQUIRE)
+                    .connect_lazy_with(options.busy_timeout(ACQUIRE)),
+            ),
+        }
+    }
+}
+
+async fn check<C: Connection>(options: &C::Options) -> Result<(), sqlx::Error> {
+    C::connect_with(options).await?.close().await
+}
+
+impl OutboxArgs {
+    /// Connects to the database, and returns its outbox. Repeats the first connection for `--connect-timeout`.
+    pub(super) async fn open(&self, context: &App) -> Result<(Outbox, Pool), CommandError> {
+        let outbox = self.schema.outbox()?;
+        let url = self.url()?.ok_or_else(|| {
+            CommandError::usage(
+                "no database is named: set DATABASE_URL, or give --database URL or --database-file FILE",
+            )
+        })?;
+        let options = Options::parse(&url)?;
+        context.retried(async || options.check().await).await?;
+        Ok((outbox, options.pool()))
+    }
+
+    /// Returns the SQL of the tables, for PostgreSQL unless another database is named. Makes no connection.
+    pub(super) fn schema_sql(&self) -> Result<String, CommandError> {
+        let outbox = self.schema.outbox()?;
+        let options = self.url()?.map(|url| Options::parse(&url)).transpose()?;
+        Ok(match options {
+            Some(Options::Sqlite(_)) => outbox.schema_sql::<sqlx::Sqlite>(),
+            _ => outbox.schema_sql::<sqlx::Postgres>(),
+        })
+    }
+
+    fn url(&self) -> Result<Option<String>, CommandError> {
         if let Some(file) = &self.database_file {
             let text = String::from_utf8(input::read(file)?);
             let text = text
                 .map_err(|_| CommandError::usage(format_args!("{} is no text", file.display())))?;
-            return Ok(text.trim().to_owned());
+            return Ok(Some(text.trim().to_owned()));
         }
         let Some(url) = self.database.clone().filter(|url| !url.is_empty()) else {
-            return Err(CommandError::usage(
-                "no database is named: set DATABASE_URL, or give --database URL or --database-file FILE",
-            ));
+            return Ok(None);
         };
         let is_argument = environment::var(VARIABLE).as_ref() != Some(&url);
         if is_argument && environment::holds_password(&url) {
@@ -112,6 +195,6 @@ impl OutboxArgs {
                 "other users see the password on the command line: set DATABASE_URL instead, or give --database-file FILE",
             ));
         }
-        Ok(url)
+        Ok(Some(url))
     }
 }

@@ -3,7 +3,7 @@
 use meshwork_model::time;
 use serde::Serialize;
 
-use super::database::OutboxArgs;
+use super::database::{OutboxArgs, with_pool};
 use crate::app::App;
 use crate::args::parsers;
 use crate::error::CommandError;
@@ -62,7 +62,7 @@ impl List {
         let limit = self.limit as usize;
         let (mut rows, mut more) = (Vec::new(), true);
         while more && rows.len() < limit {
-            let page = outbox.errors(&pool, rows.last()).await?;
+            let page = with_pool!(&pool, |pool| outbox.errors(pool, rows.last()).await)?;
             more = !page.is_empty();
             rows.extend(page);
         }
@@ -78,7 +78,7 @@ impl List {
             error: row.error,
         });
         context.out.rows(lines)?;
-        let backlog = outbox.backlog(&pool).await?;
+        let backlog = with_pool!(&pool, |pool| outbox.backlog(pool).await)?;
         note(format_args!(
             "{} rows wait, the first for {} s; {} are set aside",
             backlog.waiting,

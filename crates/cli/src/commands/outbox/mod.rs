@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// Enqueue jobs with transactions of PostgreSQL: move the rows of an outbox to the store
+/// Enqueue jobs with transactions of PostgreSQL or SQLite: move the rows of an outbox to the store
 ///
 /// A program writes jobs into the outbox, in its own transactions. `relay` enqueues those that are committed. See
 /// docs/outbox.md.

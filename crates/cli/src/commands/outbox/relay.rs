@@ -5,7 +5,7 @@ use std::time::Duration;
 use meshwork_outbox::Relay;
 use serde::Serialize;
 
-use super::database::OutboxArgs;
+use super::database::{OutboxArgs, with_pool};
 use crate::app::App;
 use crate::args::parsers;
 use crate::error::CommandError;
@@ -44,7 +44,8 @@ impl RelayCommand {
         let (outbox, pool) = interrupt.or(self.outbox.open(context)).await?;
         let client = interrupt.or(context.client()).await?;
         // Names missing tables before the relay reports that it is ready.
-        let backlog = context.retried(async || Ok(outbox.backlog(&pool).await?));
+        let backlog =
+            context.retried(async || Ok(with_pool!(&pool, |pool| outbox.backlog(pool).await)?));
         interrupt.or(backlog).await?;
         if context.out.is_json() {
             context.out.json(&Ready { event: "ready" })?;
@@ -52,13 +53,12 @@ impl RelayCommand {
         } else {
             note("moving rows of the outbox");
         }
-        let relay = Relay::new(&pool, &client)
-            .outbox(&outbox)
-            .poll(self.poll)
-            .keep_processed(self.keep_processed);
-        relay
-            .run_until(async { _ = interrupt.heard().await })
-            .await?;
+        let shutdown = async { _ = interrupt.heard().await };
+        with_pool!(&pool, |pool| {
+            let relay = Relay::new(pool, &client).outbox(&outbox);
+            let relay = relay.poll(self.poll).keep_processed(self.keep_processed);
+            relay.run_until(shutdown).await
+        })?;
         Ok(Exit::DONE)
     }
 }

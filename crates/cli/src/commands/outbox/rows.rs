@@ -1,6 +1,6 @@
 //! `meshwork outbox retry` and `meshwork outbox delete`.
 
-use super::database::OutboxArgs;
+use super::database::{OutboxArgs, with_pool};
 use crate::app::App;
 use crate::confirm::confirm;
 use crate::error::CommandError;
@@ -43,7 +43,7 @@ impl Retry {
             confirm("retry of all refused rows", self.yes)?;
         }
         let ids = (!self.all).then_some(self.ids.as_slice());
-        let retried = outbox.retry(&pool, ids).await?;
+        let retried = with_pool!(&pool, |pool| outbox.retry(pool, ids).await)?;
         Ok(changed("retried", retried, ids))
     }
 }
@@ -51,7 +51,7 @@ impl Retry {
 impl Delete {
     pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let (outbox, pool) = self.outbox.open(context).await?;
-        let deleted = outbox.delete(&pool, &self.ids).await?;
+        let deleted = with_pool!(&pool, |pool| outbox.delete(pool, &self.ids).await)?;
         Ok(changed("deleted", deleted, Some(&self.ids)))
     }
 }

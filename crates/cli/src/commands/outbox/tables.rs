@@ -1,6 +1,6 @@
 //! `meshwork outbox migrate` and `meshwork outbox schema`.
 
-use super::database::{OutboxArgs, SchemaArgs};
+use super::database::{OutboxArgs, with_pool};
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -14,16 +14,18 @@ pub(crate) struct Migrate {
 }
 
 /// Print the SQL that `migrate` runs, for migrations of your own; needs no server
+///
+/// It is that of PostgreSQL, unless the database that is named is a file of SQLite.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Schema {
     #[command(flatten)]
-    schema: SchemaArgs,
+    outbox: OutboxArgs,
 }
 
 impl Migrate {
     pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let (outbox, pool) = self.outbox.open(context).await?;
-        outbox.migrate(&pool).await?;
+        with_pool!(&pool, |pool| outbox.migrate(pool).await)?;
         note("the tables of the outbox exist");
         Ok(Exit::DONE)
     }
@@ -31,7 +33,7 @@ impl Migrate {
 
 impl Schema {
     pub(super) fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let sql = self.schema.outbox()?.schema_sql();
+        let sql = self.outbox.schema_sql()?;
         for line in sql.lines() {
             context.out.line(line)?;
         }

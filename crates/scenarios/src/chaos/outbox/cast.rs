@@ -17,6 +17,8 @@ use crate::chaos::process::Process;
 /// Number of sorts of victims: relay, worker, redis-server, PostgreSQL, and a connection of PostgreSQL, whose process takes
 /// all others with it.
 pub(super) const VICTIMS: usize = 5;
+/// Number of sorts without PostgreSQL.
+const FILE_VICTIMS: usize = 3;
 /// Number of relays, and of workers.
 const EACH: usize = 2;
 /// A process of PostgreSQL that serves a client, other than this one.
@@ -30,7 +32,24 @@ pub(super) struct Cast<'a> {
     relays: Vec<Process>,
     workers: Vec<Process>,
     redis: RealServer,
-    postgres: RealPostgres,
+    database: Server,
+}
+
+/// The database.
+pub(super) enum Server {
+    /// A server, with connections of the judge.
+    Postgres(RealPostgres, PgPool),
+    /// The URL of a file.
+    Sqlite(String),
+}
+
+impl Server {
+    pub(super) fn url(&self) -> String {
+        match self {
+            Self::Postgres(server, _) => server.url(),
+            Self::Sqlite(url) => url.clone(),
+        }
+    }
 }
 
 impl<'a> Cast<'a> {
@@ -39,7 +58,7 @@ impl<'a> Cast<'a> {
         plan: &'a Plan,
         dir: &Path,
         redis: RealServer,
-        postgres: RealPostgres,
+        database: Server,
     ) -> Result<Self, ChaosError> {
         let mut cast = Self {
             plan,
@@ -47,7 +66,7 @@ impl<'a> Cast<'a> {
             relays: Vec::new(),
             workers: Vec::new(),
             redis,
-            postgres,
+            database,
         };
         for number in 0..EACH {
             let (relay, worker) = (cast.relay(number)?, cast.worker(number)?);
@@ -69,7 +88,7 @@ impl<'a> Cast<'a> {
             .current_dir(&self.dir)
             .env_remove("MESHWORK_DATA")
             .env("REDIS_URL", self.redis.url())
-            .env("DATABASE_URL", self.postgres.url());
+            .env("DATABASE_URL", self.database.url());
         Process::start(command, &self.dir, name)
     }
 
@@ -106,49 +125,34 @@ impl<'a> Cast<'a> {
     /// Kills the next victim with `kill -9`, each sort in turn, and starts it again. Returns its sort.
     pub(super) async fn kill(
         &mut self,
-        pool: &PgPool,
         due: u32,
         random: &mut StdRng,
     ) -> Result<usize, ChaosError> {
-        let (sort, one) = (due as usize % VICTIMS, random.random_range(0..EACH));
-        match sort {
-            0 => {
+        let sorts = match self.database {
+            Server::Postgres(..) => VICTIMS,
+            Server::Sqlite(_) => FILE_VICTIMS,
+        };
+        let (sort, one) = (due as usize % sorts, random.random_range(0..EACH));
+        match (sort, &mut self.database) {
+            (0, _) => {
                 self.relays[one].kill().await?;
                 self.relays[one] = self.relay(one)?;
             }
-            1 => {
+            (1, _) => {
                 self.workers[one].kill().await?;
                 self.workers[one] = self.worker(one)?;
             }
-            2 => {
+            (3, Server::Postgres(server, _)) => {
+                server.kill9();
+                server.start_again();
+            }
+            (4, Server::Postgres(_, pool)) => kill_connection(pool).await?,
+            _ => {
                 self.redis.kill9();
                 self.redis.start_again();
             }
-            3 => {
-                self.postgres.kill9();
-                self.postgres.start_again();
-            }
-            _ => self.kill_connection(pool).await?,
         }
         Ok(sort)
-    }
-
-    async fn kill_connection(&self, pool: &PgPool) -> Result<(), ChaosError> {
-        let mut again = tokio::time::interval(LOOK);
-        let pid: i32 = loop {
-            again.tick().await;
-            // After a kill of the server the first connections of the pool are broken.
-            if let Ok(pid) = sqlx::query_scalar(CONNECTION).fetch_one(pool).await {
-                break pid;
-            }
-        };
-        let pid = Pid::from_raw(pid);
-        let sent = pid.map_or(Ok(()), |pid| kill_process(pid, Signal::KILL));
-        // It may have ended meanwhile.
-        sent.or_else(|error| match error {
-            rustix::io::Errno::SRCH => Ok(()),
-            error => Err(failed(&error)),
-        })
     }
 
     /// Stops all processes in order.
@@ -158,4 +162,22 @@ impl<'a> Cast<'a> {
         }
         Ok(())
     }
+}
+
+async fn kill_connection(pool: &PgPool) -> Result<(), ChaosError> {
+    let mut again = tokio::time::interval(LOOK);
+    let pid: i32 = loop {
+        again.tick().await;
+        // After a kill of the server the first connections of the pool are broken.
+        if let Ok(pid) = sqlx::query_scalar(CONNECTION).fetch_one(pool).await {
+            break pid;
+        }
+    };
+    let pid = Pid::from_raw(pid);
+    let sent = pid.map_or(Ok(()), |pid| kill_process(pid, Signal::KILL));
+    // It may have ended meanwhile.
+    sent.or_else(|error| match error {
+        rustix::io::Errno::SRCH => Ok(()),
+        error => Err(failed(&error)),
+    })
 }

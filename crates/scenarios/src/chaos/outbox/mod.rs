@@ -1,36 +1,35 @@
-//! Jobs of transactions in PostgreSQL: half of the transactions are rolled back, relays move the rows of the others to a
-//! redis-server, and workers apply the effect of each job in the database. Relays, workers, the redis-server, the
+//! Jobs of transactions in PostgreSQL or SQLite: half of the transactions are rolled back, relays move the rows of the
+//! others to a redis-server, and workers apply the effect of each job in the database. Relays, workers, the redis-server, the
 //! PostgreSQL and single connections of it are killed meanwhile.
 //!
 //! In the end each committed transaction has one job and one effect, and no other one has any.
 
 mod cast;
+mod database;
 mod report;
 mod transactions;
 mod worker;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use meshwork::Client;
 use meshwork_outbox::Outbox;
-use meshwork_outbox::sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use meshwork_outbox::sqlx::{self, PgPool};
+use meshwork_outbox::sqlx::{Pool, Postgres, Sqlite};
 use meshwork_test_servers::servers::{RealPostgres, RealServer, Tool};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::ChaosError;
 use super::hostile::failed;
-use cast::{Cast, VICTIMS};
+use cast::{Cast, Server, VICTIMS};
+pub use database::Kind;
+use database::Scene;
 pub use report::Report;
 use transactions::Transactions;
 pub use worker::be_worker;
 
-/// Tables of the scenario: each transaction's own row, the runs of jobs, and their effects.
-const TABLES: &str = "CREATE TABLE orders (number bigint PRIMARY KEY, job text NOT NULL); \
-                      CREATE TABLE runs (job text NOT NULL); CREATE TABLE effects (number bigint NOT NULL)";
 /// Longest pause before a kill.
 const SOON: Duration = Duration::from_millis(200);
 /// Longest time without progress.
@@ -45,6 +44,8 @@ const ACQUIRE: Duration = Duration::from_secs(2);
 pub struct Plan {
     /// The `meshwork` binary.
     pub binary: PathBuf,
+    /// Kind of the database.
+    pub database: Kind,
     /// Program and arguments of a worker of this scenario, which runs [`be_worker`].
     pub worker: (PathBuf, Vec<String>),
     /// Number of transactions.
@@ -57,35 +58,50 @@ pub struct Plan {
     pub progress: fn(&str),
 }
 
-/// Returns connections to the database, which may be down for a while.
-fn pool(url: &str, connections: u32) -> Result<PgPool, ChaosError> {
-    let options: PgConnectOptions = url.parse().map_err(|error| failed(&error))?;
-    let pool = PgPoolOptions::new().max_connections(connections);
-    Ok(pool.acquire_timeout(ACQUIRE).connect_lazy_with(options))
-}
-
 /// Plays until each job has ended.
 ///
 /// # Errors
 /// There is no redis-server or PostgreSQL, a process ends by itself, or nothing goes on for a minute.
 pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
-    let began = Instant::now();
     let dir = tempfile::Builder::new().prefix("mw-o-").tempdir();
     let dir = dir.map_err(ChaosError::io("a temporary directory"))?;
+    match plan.database {
+        Kind::Postgres => {
+            let server = RealPostgres::start_for("chaos");
+            let server = server.ok_or(ChaosError::Missing(Tool::Postgres.program()))?;
+            let pool = connections::<Postgres>(&server.url())?;
+            let server = Server::Postgres(server, pool.clone());
+            play_on(plan, dir.path(), server, &pool).await
+        }
+        Kind::Sqlite => {
+            let file = dir.path().join("app.db");
+            std::fs::write(&file, "").map_err(ChaosError::io("a file of SQLite"))?;
+            let url = format!("sqlite://{}", file.display());
+            let pool = connections::<Sqlite>(&url)?;
+            play_on(plan, dir.path(), Server::Sqlite(url), &pool).await
+        }
+    }
+}
+
+fn connections<D: Scene>(url: &str) -> Result<Pool<D>, ChaosError> {
+    D::connections(url, transactions::AT_ONCE + 2).map_err(|it| failed(&it))
+}
+
+async fn play_on<D: Scene>(
+    plan: &Plan,
+    dir: &Path,
+    database: Server,
+    pool: &Pool<D>,
+) -> Result<Report, ChaosError> {
+    let began = Instant::now();
     let redis = RealServer::redis().append_only().start_for("chaos");
     let redis = redis.ok_or(ChaosError::Missing(Tool::Redis.program()))?;
-    let postgres = RealPostgres::start_for("chaos");
-    let postgres = postgres.ok_or(ChaosError::Missing(Tool::Postgres.program()))?;
-    let pool = pool(&postgres.url(), transactions::AT_ONCE + 2)?;
     let outbox = Outbox::new();
-    outbox.migrate(&pool).await.map_err(|it| failed(&it))?;
-    sqlx::raw_sql(TABLES)
-        .execute(&pool)
-        .await
-        .map_err(|it| failed(&it))?;
+    outbox.migrate(pool).await.map_err(|it| failed(&it))?;
+    D::create_tables(pool).await.map_err(|it| failed(&it))?;
     let mut random = StdRng::seed_from_u64(plan.seed);
     let transactions = Arc::new(Transactions::new(plan, pool.clone(), outbox.clone()));
-    let mut cast = Cast::start(plan, dir.path(), redis, postgres).await?;
+    let mut cast = Cast::start(plan, dir, redis, database).await?;
     let running = Arc::clone(&transactions).start();
     let mut kills = [0; VICTIMS];
     let mut looks = tokio::time::interval(LOOK);
@@ -102,10 +118,11 @@ pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
         tokio::time::timeout(SOON.mul_f64(random.random()), cast.ends())
             .await
             .map_or(Ok(()), Err)?;
-        kills[cast.kill(&pool, due, &mut random).await?] += 1;
+        kills[cast.kill(due, &mut random).await?] += 1;
         if (due + 1).is_multiple_of(10) {
             (plan.progress)(&format!(
-                "outbox: {} kills, {} transactions",
+                "{}: {} kills, {} transactions",
+                plan.database.name(),
                 due + 1,
                 transactions.done()
             ));
@@ -121,7 +138,7 @@ pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
         looks.tick().await;
         cast.are_there()?;
         // After the last kill the database may still be starting.
-        let Ok((waiting, seen)) = progress(&pool, &outbox).await else {
+        let Ok((waiting, seen)) = progress(pool, &outbox).await else {
             continue;
         };
         if waiting == 0 && report::open_jobs(&client).await? == 0 {
@@ -132,14 +149,14 @@ pub async fn play(plan: &Plan) -> Result<Report, ChaosError> {
         }
     }
     let mut report = Report::new(plan, kills);
-    report.judge(&transactions, &pool, &outbox, &client).await?;
+    report.judge(&transactions, pool, &outbox, &client).await?;
     cast.stop().await?;
     report.seconds = began.elapsed().as_secs();
     Ok(report)
 }
 
 /// Returns the numbers of rows that wait and of effects.
-async fn progress(pool: &PgPool, outbox: &Outbox) -> Result<(u64, usize), ChaosError> {
+async fn progress<D: Scene>(pool: &Pool<D>, outbox: &Outbox) -> Result<(u64, usize), ChaosError> {
     let backlog = outbox.backlog(pool).await.map_err(|it| failed(&it))?;
     Ok((backlog.waiting, report::count(pool, "effects").await?))
 }

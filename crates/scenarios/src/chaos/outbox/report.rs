@@ -6,10 +6,11 @@ use std::fmt;
 use meshwork::Client;
 use meshwork_model::state::Status;
 use meshwork_outbox::Outbox;
-use meshwork_outbox::sqlx::{self, AssertSqlSafe, PgPool, Row};
+use meshwork_outbox::sqlx::Pool;
 
 use super::Plan;
 use super::cast::VICTIMS;
+use super::database::{Kind, Scene};
 use super::transactions::Transactions;
 use crate::chaos::hostile::failed;
 use crate::chaos::{ChaosError, findings};
@@ -17,13 +18,15 @@ use crate::chaos::{ChaosError, findings};
 /// The report of a play.
 #[derive(Clone, Debug)]
 pub struct Report {
+    /// Kind of the database.
+    pub database: Kind,
     /// Seed of the choices.
     pub seed: u64,
     /// Transactions that began.
     pub transactions: usize,
     /// Transactions that were to be committed.
     pub committed: usize,
-    /// Killed relays, workers, redis-servers, PostgreSQL servers, and connections of PostgreSQL.
+    /// Killed relays, workers, redis-servers, PostgreSQL servers, and connections of PostgreSQL. Nobody kills a file.
     pub kills: [u32; VICTIMS],
     /// Jobs in the store.
     pub jobs: usize,
@@ -40,12 +43,11 @@ pub struct Report {
 }
 
 /// Returns the number of rows of a table.
-pub(super) async fn count(pool: &PgPool, table: &'static str) -> Result<usize, ChaosError> {
-    let sql = AssertSqlSafe(format!("SELECT count(*) FROM {table}"));
-    let count: i64 = sqlx::query_scalar(sql)
-        .fetch_one(pool)
-        .await
-        .map_err(|it| failed(&it))?;
+pub(super) async fn count<D: Scene>(
+    pool: &Pool<D>,
+    table: &'static str,
+) -> Result<usize, ChaosError> {
+    let count = D::count(pool, table).await.map_err(|it| failed(&it))?;
     Ok(usize::try_from(count).unwrap_or_default())
 }
 
@@ -76,6 +78,7 @@ pub(super) async fn open_jobs(client: &Client) -> Result<usize, ChaosError> {
 impl Report {
     pub(super) fn new(plan: &Plan, kills: [u32; VICTIMS]) -> Self {
         Self {
+            database: plan.database,
             seed: plan.seed,
             transactions: plan.transactions,
             committed: 0,
@@ -89,22 +92,17 @@ impl Report {
         }
     }
 
-    pub(super) async fn judge(
+    pub(super) async fn judge<D: Scene>(
         &mut self,
-        transactions: &Transactions,
-        pool: &PgPool,
+        transactions: &Transactions<D>,
+        pool: &Pool<D>,
         outbox: &Outbox,
         client: &Client,
     ) -> Result<(), ChaosError> {
         let wanted: BTreeSet<usize> = transactions.committed().collect();
-        let orders = sqlx::query("SELECT number, job FROM orders")
-            .fetch_all(pool)
-            .await;
-        let mut of_job = BTreeMap::new();
-        for row in orders.map_err(|it| failed(&it))? {
-            let (number, job): (i64, String) = (row.get(0), row.get(1));
-            of_job.insert(job, number as usize);
-        }
+        let orders = D::orders(pool).await.map_err(|it| failed(&it))?;
+        let of_job = orders.into_iter();
+        let of_job: BTreeMap<_, _> = of_job.map(|(number, job)| (job, number as usize)).collect();
         let committed: BTreeSet<usize> = of_job.values().copied().collect();
         for number in wanted.symmetric_difference(&committed) {
             self.wrong
@@ -126,11 +124,11 @@ impl Report {
             self.wrong
                 .push(format!("transaction {number} has no job {job}"));
         }
-        let effects = sqlx::query("SELECT number, count(*) FROM effects GROUP BY number");
-        let mut times = BTreeMap::new();
-        for row in effects.fetch_all(pool).await.map_err(|it| failed(&it))? {
-            times.insert(row.get::<i64, _>(0) as usize, row.get::<i64, _>(1));
-        }
+        let effects = D::effects(pool).await.map_err(|it| failed(&it))?;
+        let times = effects.into_iter();
+        let times: BTreeMap<_, _> = times
+            .map(|(number, times)| (number as usize, times))
+            .collect();
         for number in committed
             .iter()
             .filter(|number| !times.contains_key(*number))
@@ -174,7 +172,7 @@ impl Report {
     pub fn json(&self) -> String {
         let [relays, workers, redis, postgres, connections] = self.kills;
         serde_json::json!({
-            "scenario": "outbox",
+            "scenario": self.database.name(),
             "seed": self.seed,
             "transactions": self.transactions,
             "committed": self.committed,
@@ -208,10 +206,16 @@ impl fmt::Display for Report {
         } = self;
         write!(
             f,
-            "outbox: {transactions} transactions, {committed} committed, {jobs} jobs, {runs} runs, {effects} effects in \
-             {seconds} s; killed {relays} relays, {workers} workers, {redis} redis-servers, {postgres} PostgreSQL servers, \
-             {connections} of their connections"
+            "{}: {transactions} transactions, {committed} committed, {jobs} jobs, {runs} runs, {effects} effects in \
+             {seconds} s; killed {relays} relays, {workers} workers, {redis} redis-servers",
+            self.database.name()
         )?;
+        if self.database == Kind::Postgres {
+            write!(
+                f,
+                ", {postgres} PostgreSQL servers, {connections} of their connections"
+            )?;
+        }
         for (name, lines) in self.findings() {
             write!(f, "; {name} {}", lines.len())?;
         }

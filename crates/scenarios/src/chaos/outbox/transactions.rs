@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use meshwork_outbox::sqlx::{self, PgPool};
+use meshwork_outbox::sqlx::{self, Pool};
 use meshwork_outbox::{Error, Outbox};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::sync::Notify;
 use tokio::task::{JoinHandle, JoinSet};
 
+use super::database::Scene;
 use super::worker::Pay;
 use super::{LOOK, Plan};
 use crate::chaos::ChaosError;
@@ -22,8 +23,8 @@ pub(super) const AT_ONCE: u32 = 4;
 const REST: usize = 20;
 
 /// All transactions, and their progress.
-pub(super) struct Transactions {
-    pool: PgPool,
+pub(super) struct Transactions<D: Scene> {
+    pool: Pool<D>,
     outbox: Outbox,
     /// True for each transaction that is committed.
     commits: Vec<bool>,
@@ -34,8 +35,8 @@ pub(super) struct Transactions {
     more: Notify,
 }
 
-impl Transactions {
-    pub(super) fn new(plan: &Plan, pool: PgPool, outbox: Outbox) -> Self {
+impl<D: Scene> Transactions<D> {
+    pub(super) fn new(plan: &Plan, pool: Pool<D>, outbox: Outbox) -> Self {
         let mut random = StdRng::seed_from_u64(plan.seed);
         let mut commits: Vec<_> = (0..plan.transactions).map(|n| n % 2 == 0).collect();
         for at in (1..commits.len()).rev() {
@@ -120,18 +121,13 @@ impl Transactions {
     }
 
     async fn attempt(&self, number: usize, commits: bool) -> Result<(), Error> {
-        let mut tx = self.pool.begin().await?;
+        let mut tx = D::begin(&self.pool).await?;
         let order = number as i64;
-        let known = sqlx::query("SELECT FROM orders WHERE number = $1").bind(order);
-        if known.fetch_optional(&mut *tx).await?.is_some() {
+        if D::has_order(&mut tx, order).await? {
             return Ok(());
         }
         let job = self.outbox.enqueue(&mut tx, Pay { order }).await?;
-        sqlx::query("INSERT INTO orders (number, job) VALUES ($1, $2)")
-            .bind(order)
-            .bind(job.id.as_str())
-            .execute(&mut *tx)
-            .await?;
+        D::add_order(&mut tx, order, job.id.as_str()).await?;
         match commits {
             true => tx.commit().await?,
             false => tx.rollback().await?,

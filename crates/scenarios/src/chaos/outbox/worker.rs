@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use meshwork::{Client, Job, JobContext, JobRequest, State, Worker, WorkerHandle, shutdown_signal};
-use meshwork_outbox::sqlx::{self, PgPool};
+use meshwork_outbox::sqlx::{Pool, Postgres, Sqlite};
 use meshwork_outbox::{Error, Outbox};
 use serde::{Deserialize, Serialize};
 
+use super::database::{Kind, Scene};
 use super::{END, LOOK};
 
 /// Duration of a lease without a renewal.
@@ -34,17 +35,15 @@ impl Job for Pay {
     }
 }
 
-async fn pay(job: Pay, context: JobContext, State(pool): State<PgPool>) -> Result<(), Error> {
-    sqlx::query("INSERT INTO runs (job) VALUES ($1)")
-        .bind(&context.job_id)
-        .execute(&pool)
-        .await?;
-    let mut tx = pool.begin().await?;
+async fn pay<D: Scene>(
+    job: Pay,
+    context: JobContext,
+    State(pool): State<Pool<D>>,
+) -> Result<(), Error> {
+    D::add_run(&pool, &context.job_id).await?;
+    let mut tx = D::begin(&pool).await?;
     if Outbox::new().processed_once(&mut tx, &context).await? {
-        sqlx::query("INSERT INTO effects (number) VALUES ($1)")
-            .bind(job.order)
-            .execute(&mut *tx)
-            .await?;
+        D::add_effect(&mut tx, job.order).await?;
     }
     Ok(tx.commit().await?)
 }
@@ -55,13 +54,19 @@ async fn pay(job: Pay, context: JobContext, State(pool): State<PgPool>) -> Resul
 /// A variable is missing or wrong, or the server cannot be reached.
 pub async fn be_worker() -> Result<(), String> {
     let variable = |name| std::env::var(name).map_err(|error| format!("{name}: {error}"));
-    let pool = super::pool(&variable("DATABASE_URL")?, CONCURRENCY as u32);
-    let pool = pool.map_err(|error| error.to_string())?;
-    let url = variable("REDIS_URL")?;
+    let (redis, database) = (variable("REDIS_URL")?, variable("DATABASE_URL")?);
+    match Kind::of(&database) {
+        Kind::Postgres => work::<Postgres>(&redis, &database).await,
+        Kind::Sqlite => work::<Sqlite>(&redis, &database).await,
+    }
+}
+
+async fn work<D: Scene>(redis: &str, database: &str) -> Result<(), String> {
+    let pool = D::connections(database, CONCURRENCY as u32).map_err(|error| error.to_string())?;
     let (until, mut again) = (Instant::now() + END, tokio::time::interval(LOOK));
     let worker = loop {
         again.tick().await;
-        match start(&url, &pool).await {
+        match start(redis, &pool).await {
             Ok(worker) => break worker,
             // The server may be down.
             Err(_) if Instant::now() < until => {}
@@ -74,8 +79,8 @@ pub async fn be_worker() -> Result<(), String> {
     Ok(())
 }
 
-async fn start(url: &str, pool: &PgPool) -> Result<WorkerHandle, meshwork::Error> {
+async fn start<D: Scene>(url: &str, pool: &Pool<D>) -> Result<WorkerHandle, meshwork::Error> {
     let client = Client::open(url).await?;
-    let worker = Worker::new(&client).job(pay).state(pool.clone());
+    let worker = Worker::new(&client).job(pay::<D>).state(pool.clone());
     worker.lease(LEASE).concurrency(CONCURRENCY).start().await
 }
