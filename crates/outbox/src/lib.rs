@@ -21,11 +21,10 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-pub use database::Database;
+pub use database::{Backlog, Database, Row};
 pub use enqueue::{Accepted, Enqueue};
 pub use error::Error;
 pub use outbox::Outbox;
 pub use relay::Relay;
-pub use rows::{Backlog, Row};
 pub use sqlx;
 pub use tables::InvalidSchema;

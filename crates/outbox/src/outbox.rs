@@ -131,10 +131,10 @@ impl Outbox {
 
     /// Returns the error of a statement on the table of rows.
     pub(crate) fn error<D: Database>(&self, error: sqlx::Error) -> Error {
-        Error::of::<D>(error, self.tables.outbox::<D>())
+        Error::of::<D>(error, self.tables.outbox(D::SEPARATOR))
     }
 
     fn error_of_processed<D: Database>(&self, error: sqlx::Error) -> Error {
-        Error::of::<D>(error, self.tables.processed::<D>())
+        Error::of::<D>(error, self.tables.processed(D::SEPARATOR))
     }
 }

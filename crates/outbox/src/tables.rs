@@ -1,7 +1,5 @@
 //! Names of the tables of an outbox.
 
-use crate::database::Dialect;
-
 /// Longest name of a schema, in bytes: the name of the channel of PostgreSQL contains it, and has at most 63.
 const MAX_SCHEMA: usize = 40;
 
@@ -31,18 +29,19 @@ impl Tables {
     }
 
     /// Returns the name of the table of rows.
-    pub(crate) fn outbox<D: Dialect>(&self) -> String {
-        self.named::<D>("meshwork_outbox")
+    pub(crate) fn outbox(&self, separator: char) -> String {
+        self.named(separator, "meshwork_outbox")
     }
 
     /// Returns the name of the table of processed jobs.
-    pub(crate) fn processed<D: Dialect>(&self) -> String {
-        self.named::<D>("meshwork_processed")
+    pub(crate) fn processed(&self, separator: char) -> String {
+        self.named(separator, "meshwork_processed")
     }
 
-    fn named<D: Dialect>(&self, table: &str) -> String {
+    /// Returns the name of a table, after that of the schema and the separator of the database.
+    fn named(&self, separator: char, table: &str) -> String {
         match &self.schema {
-            Some(schema) => format!("{schema}{}{table}", D::SEPARATOR),
+            Some(schema) => format!("{schema}{separator}{table}"),
             None => table.to_owned(),
         }
     }
@@ -68,13 +67,8 @@ mod tests {
             );
         }
         let tables = Tables::new(Some("jobs_2")).unwrap();
-        #[cfg(feature = "postgres")]
-        {
-            assert_eq!(tables.outbox::<sqlx::Postgres>(), "jobs_2.meshwork_outbox");
-            let sql = sqlx::Postgres::create(&tables);
-            assert!(sql.starts_with("CREATE SCHEMA IF NOT EXISTS jobs_2;"));
-        }
-        #[cfg(feature = "sqlite")]
-        assert_eq!(tables.outbox::<sqlx::Sqlite>(), "jobs_2_meshwork_outbox");
+        assert_eq!(tables.outbox('.'), "jobs_2.meshwork_outbox");
+        assert_eq!(tables.processed('_'), "jobs_2_meshwork_processed");
+        assert_eq!(Tables::new(None).unwrap().outbox('.'), "meshwork_outbox");
     }
 }

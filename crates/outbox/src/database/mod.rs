@@ -1,7 +1,9 @@
 //! The databases that an outbox can be in: each has one module with its statements.
 
+mod listed;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod row;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
@@ -14,9 +16,9 @@ use sqlx::{Pool, Transaction};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
-use crate::relay::{Claimed, Claims, Sent};
-use crate::rows::{Backlog, Row};
 use crate::tables::Tables;
+pub use listed::{Backlog, Row};
+pub(crate) use row::{Claimed, Claims, Held, Sent};
 
 #[cfg(not(any(feature = "postgres", feature = "sqlite")))]
 compile_error!("meshwork-outbox needs the feature `postgres` or `sqlite`");

@@ -14,9 +14,9 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::debug;
 
+use super::listed::{Backlog, Row};
+use super::row::{Claimed, Claims, MAX_ROWS, Sent};
 use super::{Dialect, Done};
-use crate::relay::{Claimed, Claims, MAX_ROWS, Sent};
-use crate::rows::{Backlog, Row};
 use crate::tables::Tables;
 
 /// Duration of a lease without a renewal, in milliseconds: after it, other relays take the rows of a killed one.
@@ -79,7 +79,10 @@ impl Dialect for Sqlite {
     type Held = Lease;
 
     fn create(tables: &Tables) -> String {
-        let (outbox, processed) = (tables.outbox::<Self>(), tables.processed::<Self>());
+        let (outbox, processed) = (
+            tables.outbox(Self::SEPARATOR),
+            tables.processed(Self::SEPARATOR),
+        );
         format!(
             "CREATE TABLE IF NOT EXISTS {outbox} (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -123,7 +126,7 @@ CREATE INDEX IF NOT EXISTS {processed}_at ON {processed} (processed_ms);
         (id, job): (&str, &str),
         _notifies: bool,
     ) -> Done<bool> {
-        let outbox = tables.outbox::<Self>();
+        let outbox = tables.outbox(Self::SEPARATOR);
         let sql =
             format!("INSERT INTO {outbox} (id, job) VALUES (?1, ?2) ON CONFLICT (id) DO NOTHING");
         let done = sqlx::query(AssertSqlSafe(sql)).bind(id).bind(job);
@@ -131,14 +134,14 @@ CREATE INDEX IF NOT EXISTS {processed}_at ON {processed} (processed_ms);
     }
 
     async fn process(tx: &mut Transaction<'_, Self>, tables: &Tables, id: &str) -> Done<bool> {
-        let processed = tables.processed::<Self>();
+        let processed = tables.processed(Self::SEPARATOR);
         let sql = format!("INSERT INTO {processed} (id) VALUES (?1) ON CONFLICT (id) DO NOTHING");
         let done = sqlx::query(AssertSqlSafe(sql)).bind(id);
         Ok(done.execute(&mut **tx).await?.rows_affected() > 0)
     }
 
     async fn prune(pool: &SqlitePool, tables: &Tables, age_ms: i64, most: i64) -> Done<u64> {
-        let processed = tables.processed::<Self>();
+        let processed = tables.processed(Self::SEPARATOR);
         let sql = format!(
             "DELETE FROM {processed} WHERE id IN \
              (SELECT id FROM {processed} WHERE processed_ms < {NOW} - ?1 LIMIT ?2)"
@@ -148,7 +151,7 @@ CREATE INDEX IF NOT EXISTS {processed}_at ON {processed} (processed_ms);
     }
 
     async fn backlog(pool: &SqlitePool, tables: &Tables, most: i64) -> Done<Backlog> {
-        let outbox = tables.outbox::<Self>();
+        let outbox = tables.outbox(Self::SEPARATOR);
         let sql = format!(
             "SELECT (SELECT count(*) FROM (SELECT 1 FROM {outbox} WHERE due_ms >= 0 LIMIT ?1)), \
              (SELECT {NOW} - created_ms FROM {outbox} WHERE due_ms >= 0 ORDER BY due_ms, seq LIMIT 1), \
@@ -159,7 +162,7 @@ CREATE INDEX IF NOT EXISTS {processed}_at ON {processed} (processed_ms);
     }
 
     async fn errors(pool: &SqlitePool, tables: &Tables, after: i64, most: i64) -> Done<Vec<Row>> {
-        let outbox = tables.outbox::<Self>();
+        let outbox = tables.outbox(Self::SEPARATOR);
         let sql = format!(
             "SELECT seq, id, job, attempts, error, due_ms IS NULL, created_ms \
              FROM {outbox} WHERE error IS NOT NULL AND seq > ?1 ORDER BY seq LIMIT ?2"
@@ -170,7 +173,7 @@ CREATE INDEX IF NOT EXISTS {processed}_at ON {processed} (processed_ms);
     }
 
     async fn retry(pool: &SqlitePool, tables: &Tables, ids: Option<&[String]>) -> Done<u64> {
-        let outbox = tables.outbox::<Self>();
+        let outbox = tables.outbox(Self::SEPARATOR);
         let sql = format!(
             "UPDATE {outbox} SET due_ms = {NOW}, error = NULL, attempted_ms = NULL \
              WHERE error IS NOT NULL AND (?1 IS NULL OR id IN (SELECT value FROM json_each(?1)))"
@@ -180,14 +183,14 @@ CREATE INDEX IF NOT EXISTS {processed}_at ON {processed} (processed_ms);
     }
 
     async fn delete(pool: &SqlitePool, tables: &Tables, ids: &[String]) -> Done<u64> {
-        let outbox = tables.outbox::<Self>();
+        let outbox = tables.outbox(Self::SEPARATOR);
         let sql = format!("DELETE FROM {outbox} WHERE id IN (SELECT value FROM json_each(?1))");
         let done = sqlx::query(AssertSqlSafe(sql)).bind(json(ids));
         Ok(done.execute(pool).await?.rows_affected())
     }
 
     async fn claim(pool: &SqlitePool, tables: &Tables, now_ms: i64) -> Done<Claims> {
-        let outbox = tables.outbox::<Self>();
+        let outbox = tables.outbox(Self::SEPARATOR);
         let due = format!("FROM {outbox} WHERE due_ms <= {NOW} AND leased_ms <= {NOW}");
         // An idle relay does not take the lock of writers.
         let sql = format!("SELECT EXISTS (SELECT 1 {due})");
@@ -225,7 +228,7 @@ CREATE INDEX IF NOT EXISTS {processed}_at ON {processed} (processed_ms);
         let rows = rows.map(|row| (row.id.clone(), (row.seq, row.claims)));
         let lease = Lease {
             pool: pool.clone(),
-            outbox: tables.outbox::<Self>(),
+            outbox: tables.outbox(Self::SEPARATOR),
             rows: rows.collect(),
         };
         let sql = format!("{} RETURNING id, job", lease.extension());

@@ -12,11 +12,8 @@ use std::collections::HashMap;
 use meshwork_broker::Retained;
 
 use super::Relay;
-use super::row::{Claimed, Claims, Held};
+use crate::database::{Claimed, Claims, Held};
 use crate::{Database, Error};
-
-/// Most rows of a batch: they are held during one call to the store.
-pub(crate) const MAX_ROWS: i64 = 500;
 
 impl<D: Database> Relay<D> {
     /// Moves a batch. Returns true if there may be more.

@@ -1,7 +1,6 @@
 //! The relay: moves rows of the outbox to the store.
 
 mod batch;
-mod row;
 mod send;
 
 use std::future::Future;
@@ -17,10 +16,6 @@ use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
 use crate::{Database, Error, Outbox};
-pub(crate) use batch::MAX_ROWS;
-#[cfg(feature = "postgres")]
-pub(crate) use row::Refused;
-pub(crate) use row::{Claimed, Claims, Sent};
 
 /// Default interval of polling, in which a relay finds rows whose notification was lost.
 const POLL: Duration = Duration::from_secs(5);

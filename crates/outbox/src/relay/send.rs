@@ -4,7 +4,7 @@ use meshwork::{Enqueued, JobId};
 use meshwork_model::job::NewJob;
 
 use super::Relay;
-use super::row::{Held, Sent};
+use crate::database::{Held, Sent};
 use crate::{Database, Error};
 
 /// Attempts after which a row is set aside whose prerequisite does not exist. Its row may be committed later.

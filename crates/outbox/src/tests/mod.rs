@@ -91,8 +91,8 @@ impl<D: TestDatabase> Ground<D> {
         let (due, now, hour) = D::TIMES;
         let tables = &self.outbox.tables;
         let names = [
-            ("ROWS", tables.outbox::<D>()),
-            ("PROCESSED", tables.processed::<D>()),
+            ("ROWS", tables.outbox(D::SEPARATOR)),
+            ("PROCESSED", tables.processed(D::SEPARATOR)),
             ("EFFECTS", self.effects()),
             ("DUE", due.to_owned()),
             ("NOW", now.to_owned()),
@@ -105,7 +105,7 @@ impl<D: TestDatabase> Ground<D> {
     }
 
     fn effects(&self) -> String {
-        let rows = self.outbox.tables.outbox::<D>();
+        let rows = self.outbox.tables.outbox(D::SEPARATOR);
         rows.replace("meshwork_outbox", "effects")
     }
 

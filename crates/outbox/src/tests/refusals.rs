@@ -139,7 +139,9 @@ async fn missing_tables_are_named<D: TestDatabase>(ground: Ground<D>) {
     let other = Outbox::in_schema("nowhere").unwrap();
     let mut tx = ground.pool.begin().await.unwrap();
     let error = other.enqueue(&mut tx, Pay { order: 1 }).await.unwrap_err();
-    assert!(matches!(&error, Error::NoTable { table } if *table == other.tables.outbox::<D>()));
+    assert!(
+        matches!(&error, Error::NoTable { table } if *table == other.tables.outbox(D::SEPARATOR))
+    );
     assert!(error.to_string().contains("meshwork outbox migrate"));
     let relay = Relay::new(&ground.pool, &Client::in_memory()).outbox(&other);
     let ended = relay.run_until(std::future::pending()).await;

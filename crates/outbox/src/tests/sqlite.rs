@@ -6,15 +6,14 @@ use sqlx::Sqlite;
 use sqlx::sqlite::{SqlitePool, SqlitePoolOptions};
 
 use super::Ground;
-use crate::database::Dialect;
-use crate::relay::Sent;
+use crate::database::{Claimed, Dialect, Sent};
 use crate::{Error, Outbox};
 
 async fn ground() -> Ground<Sqlite> {
     Ground::new("leases").await.unwrap()
 }
 
-fn all_stored(rows: &[crate::relay::Claimed]) -> Sent {
+fn all_stored(rows: &[Claimed]) -> Sent {
     Sent {
         stored: rows.iter().map(|row| row.id.clone()).collect(),
         refused: Vec::new(),

@@ -12,9 +12,9 @@ use sqlx::{AssertSqlSafe, PgPool, Postgres, Transaction};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
+use super::listed::{Backlog, Row};
+use super::row::{Claimed, Claims, MAX_ROWS, Refused, Sent};
 use super::{Dialect, Done};
-use crate::relay::{Claimed, Claims, MAX_ROWS, Refused, Sent};
-use crate::rows::{Backlog, Row};
 use crate::tables::Tables;
 
 /// Key of the lock under which tables are created: two programs that create one table at once may fail.
@@ -43,7 +43,10 @@ impl Dialect for Postgres {
     type Held = Locks;
 
     fn create(tables: &Tables) -> String {
-        let (outbox, processed) = (tables.outbox::<Self>(), tables.processed::<Self>());
+        let (outbox, processed) = (
+            tables.outbox(Self::SEPARATOR),
+            tables.processed(Self::SEPARATOR),
+        );
         let mut sql = String::new();
         if let Some(schema) = tables.schema() {
             // A string takes every write.
@@ -92,7 +95,7 @@ CREATE INDEX IF NOT EXISTS meshwork_processed_at ON {processed} (processed_at);
         (id, job): (&str, &str),
         notifies: bool,
     ) -> Done<bool> {
-        let outbox = tables.outbox::<Self>();
+        let outbox = tables.outbox(Self::SEPARATOR);
         let new = format!(
             "WITH new AS (INSERT INTO {outbox} (id, job) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING RETURNING 1) \
              SELECT count(*)"
@@ -110,14 +113,14 @@ CREATE INDEX IF NOT EXISTS meshwork_processed_at ON {processed} (processed_at);
     }
 
     async fn process(tx: &mut Transaction<'_, Self>, tables: &Tables, id: &str) -> Done<bool> {
-        let processed = tables.processed::<Self>();
+        let processed = tables.processed(Self::SEPARATOR);
         let sql = format!("INSERT INTO {processed} (id) VALUES ($1) ON CONFLICT (id) DO NOTHING");
         let done = sqlx::query(AssertSqlSafe(sql)).bind(id);
         Ok(done.execute(&mut **tx).await?.rows_affected() > 0)
     }
 
     async fn prune(pool: &PgPool, tables: &Tables, age_ms: i64, most: i64) -> Done<u64> {
-        let processed = tables.processed::<Self>();
+        let processed = tables.processed(Self::SEPARATOR);
         let sql = format!(
             "DELETE FROM {processed} WHERE id IN (SELECT id FROM {processed} \
              WHERE processed_at < now() - $1 * interval '1 millisecond' LIMIT $2)"
@@ -127,7 +130,7 @@ CREATE INDEX IF NOT EXISTS meshwork_processed_at ON {processed} (processed_at);
     }
 
     async fn backlog(pool: &PgPool, tables: &Tables, most: i64) -> Done<Backlog> {
-        let outbox = tables.outbox::<Self>();
+        let outbox = tables.outbox(Self::SEPARATOR);
         let sql = format!(
             "SELECT (SELECT count(*) FROM (SELECT FROM {outbox} WHERE due_at < 'infinity' LIMIT $1) AS w), \
              (SELECT (1000 * extract(epoch FROM clock_timestamp() - created_at))::bigint \
@@ -139,7 +142,7 @@ CREATE INDEX IF NOT EXISTS meshwork_processed_at ON {processed} (processed_at);
     }
 
     async fn errors(pool: &PgPool, tables: &Tables, after: i64, most: i64) -> Done<Vec<Row>> {
-        let outbox = tables.outbox::<Self>();
+        let outbox = tables.outbox(Self::SEPARATOR);
         let sql = format!(
             "SELECT seq, id, job, attempts, error, due_at = 'infinity', \
              (1000 * extract(epoch FROM created_at))::bigint \
@@ -151,7 +154,7 @@ CREATE INDEX IF NOT EXISTS meshwork_processed_at ON {processed} (processed_at);
     }
 
     async fn retry(pool: &PgPool, tables: &Tables, ids: Option<&[String]>) -> Done<u64> {
-        let outbox = tables.outbox::<Self>();
+        let outbox = tables.outbox(Self::SEPARATOR);
         let sql = format!(
             "UPDATE {outbox} SET due_at = now(), error = NULL, attempted_ms = NULL \
              WHERE error IS NOT NULL AND ($1::text[] IS NULL OR id = ANY($1))"
@@ -161,12 +164,12 @@ CREATE INDEX IF NOT EXISTS meshwork_processed_at ON {processed} (processed_at);
     }
 
     async fn delete(pool: &PgPool, tables: &Tables, ids: &[String]) -> Done<u64> {
-        let done = sqlx::query(AssertSqlSafe(deletion(&tables.outbox::<Self>()))).bind(ids);
+        let done = sqlx::query(AssertSqlSafe(deletion(&tables.outbox(Self::SEPARATOR)))).bind(ids);
         Ok(done.execute(pool).await?.rows_affected())
     }
 
     async fn claim(pool: &PgPool, tables: &Tables, now_ms: i64) -> Done<Claims> {
-        let outbox = tables.outbox::<Self>();
+        let outbox = tables.outbox(Self::SEPARATOR);
         let sql = format!(
             "WITH due AS (SELECT id, attempted_ms FROM {outbox} WHERE due_at <= now() \
              ORDER BY due_at, seq LIMIT $1 FOR UPDATE SKIP LOCKED) \
@@ -184,7 +187,7 @@ CREATE INDEX IF NOT EXISTS meshwork_processed_at ON {processed} (processed_at);
         tables: &Tables,
         claimed: &[Claimed],
     ) -> Done<(Locks, Vec<(String, String)>)> {
-        let outbox = tables.outbox::<Self>();
+        let outbox = tables.outbox(Self::SEPARATOR);
         let ids: Vec<_> = claimed.iter().map(|row| row.id.as_str()).collect();
         let claims: Vec<_> = claimed.iter().map(|row| row.claims).collect();
         let sql = format!(

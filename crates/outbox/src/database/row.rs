@@ -2,8 +2,8 @@
 
 use tracing::warn;
 
-use super::batch::MAX_ROWS;
-
+/// Most rows of a batch: they are held during one call to the store.
+pub(crate) const MAX_ROWS: i64 = 500;
 /// Most bytes of a batch, unless a single row has more: a bound on memory.
 const MAX_BYTES: i64 = 16 * 1024 * 1024;
 /// Greatest length of a stored error, in bytes.
