@@ -17,9 +17,9 @@ const MASTERS: usize = 3;
 const SLOTS: usize = 16384;
 /// Time for the nodes to agree.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Number of keys that are listed at once while a slot moves.
-const KEYS_AT_ONCE: &str = "100";
-/// Timeout for moving a key, in milliseconds.
+/// Number of keys that move at once: few, since others may call between two moves.
+const KEYS_AT_ONCE: &str = "20";
+/// Timeout of a move, in milliseconds.
 const MIGRATE_MS: &str = "5000";
 
 /// A cluster of one test, killed when dropped.
@@ -182,8 +182,14 @@ impl RealCluster {
     /// # Errors
     /// A node refuses the command.
     pub fn move_key(&self, from: usize, to: usize, key: &str) -> RedisResult<()> {
+        self.migrate(from, to, &[key.to_owned()])
+    }
+
+    fn migrate(&self, from: usize, to: usize, keys: &[String]) -> RedisResult<()> {
         let port = self.nodes[to].port().to_string();
-        self.nodes[from].say(&["MIGRATE", "127.0.0.1", &port, key, "0", MIGRATE_MS])
+        let head = ["MIGRATE", "127.0.0.1", &port, "", "0", MIGRATE_MS, "KEYS"];
+        let keys = keys.iter().map(String::as_str);
+        self.nodes[from].say(&Vec::from_iter(head.into_iter().chain(keys)))
     }
 
     /// Moves the keys of a moving slot.
@@ -198,9 +204,7 @@ impl RealCluster {
             if keys.is_empty() {
                 return Ok(());
             }
-            for key in keys {
-                self.move_key(from, to, &key)?;
-            }
+            self.migrate(from, to, &keys)?;
         }
     }
 
