@@ -138,15 +138,16 @@ pub enum Error {
         /// The reason.
         why: String,
     },
-    /// The jobs are stored, but fewer replicas than required have confirmed: a failover may lose them. Repeat the
-    /// call, which changes nothing in the stored jobs.
+    /// Jobs, or a change in a context, are stored, but fewer replicas than required have confirmed: a failover may lose
+    /// them.
     #[error(
-        "{what} stored, but only {confirmed} of {wanted} replicas have confirmed it within {timeout:?}: \
-         repeat the call, nothing is stored twice"
+        "{what} stored, but only {confirmed} of {wanted} replicas have confirmed it within {timeout:?}: {remedy}"
     )]
     NotReplicated {
-        /// Description of the jobs.
+        /// Description of the jobs or of the change.
         what: String,
+        /// Next action of the caller.
+        remedy: &'static str,
         /// Number of replicas that have confirmed.
         confirmed: u32,
         /// Required number of replicas.

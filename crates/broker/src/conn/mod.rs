@@ -276,6 +276,14 @@ impl Conn {
         }
     }
 
+    /// Returns the slot of a key in a cluster; 0 elsewhere.
+    pub(crate) fn slot_of(&self, key: &str) -> u16 {
+        match self.is_cluster() {
+            true => locate::slot_of_key(key),
+            false => 0,
+        }
+    }
+
     /// Returns true for a cluster, whose nodes divide the keys by hash tag.
     #[must_use]
     pub fn is_cluster(&self) -> bool {

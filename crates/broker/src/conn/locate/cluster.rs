@@ -31,7 +31,7 @@ pub(super) fn slot(namespace: &Namespace, place: &str) -> Result<u16, ConnectErr
 }
 
 /// Returns the slot of a key: that of the text in its first braces, or of all of it.
-pub(super) fn slot_of_key(key: &str) -> u16 {
+pub(in crate::conn) fn slot_of_key(key: &str) -> u16 {
     let tag = key
         .split_once('{')
         .and_then(|(_, rest)| rest.split_once('}'));

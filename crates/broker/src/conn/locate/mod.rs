@@ -16,6 +16,7 @@ use super::target::{Kind, Server};
 use super::{Changed, ConnectError, Subscriber, in_time};
 use cluster::Cluster;
 pub use cluster::SlotMap;
+pub(super) use cluster::slot_of_key;
 pub(super) use sentinel::REFUSED;
 use sentinel::Sentinel;
 

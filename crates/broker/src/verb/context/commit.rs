@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::{ContextStore, Database, MAX_STEPS};
 use crate::Error;
+use crate::conn::Conn;
 use crate::script::Verb;
 use crate::verb::at_most;
 
@@ -139,11 +140,12 @@ impl Commit {
 }
 
 impl ContextStore {
-    /// Executes the commit in one step.
+    /// Executes the commit in one step. With [`Broker::acknowledge`](crate::Broker::acknowledge) it succeeds when replicas
+    /// have the change, or that which prevents it.
     ///
     /// # Errors
     /// [`Error::TooMany`] beyond [`MAX_STEPS`]; [`Error::WrongKind`] if a key has another type than a step needs, and
-    /// nothing is changed then; or the call to the server fails.
+    /// nothing is changed then; [`Error::NotReplicated`], after the change; or the call to the server fails.
     pub async fn commit(&self, database: Database, commit: &Commit) -> Result<Committed, Error> {
         at_most("commit", MAX_STEPS, commit.steps.len())?;
         let first = commit.keys.first().map_or("", String::as_str);
@@ -161,7 +163,15 @@ impl ContextStore {
                 call.push_arg(arg.as_slice());
             }
         }
-        Ok(match call.run::<usize>(conn).await? {
+        let unmet = match &self.confirmed {
+            None => call.run::<usize>(conn).await?,
+            Some(confirmed) => {
+                let write = async |conn: &Conn| call.run::<usize>(conn).await;
+                let what = || format!("a change of {first} is");
+                confirmed.write_at(first, conn, write, what).await?
+            }
+        };
+        Ok(match unmet {
             0 => Committed::Done,
             unmet => Committed::Unmet(unmet),
         })

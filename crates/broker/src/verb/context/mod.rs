@@ -16,6 +16,7 @@ use std::ops::Deref;
 
 use meshwork_model::keys::context::NodeKeys;
 
+use crate::replication::ReplicatedConn;
 use crate::script::{Call, Scripts, Verb};
 use crate::session::Session;
 use crate::{Broker, Error};
@@ -71,12 +72,13 @@ impl Deref for ContextStore {
 }
 
 impl ContextStore {
-    /// Creates the verbs over the connection of `broker`, with its clock.
+    /// Creates the verbs over the connection of `broker`, with its clock and its rule for replicas.
     #[must_use]
     pub fn of(broker: &Broker) -> Self {
         let scripts = Scripts::default().named_context();
         let mut session = Session::new(broker.conn.clone(), (), scripts);
         session.clock = broker.clock.clone();
+        session.confirmed = broker.confirmed.as_ref().map(ReplicatedConn::again);
         Self { session }
     }
 

@@ -5,6 +5,7 @@ use meshwork_model::keys::context::{ActorId, FlowId, JobKey};
 use meshwork_model::stored;
 
 use super::{Flows, MAX_MOVES};
+use crate::conn::Conn;
 use crate::script::{Call, Verb};
 use crate::verb::{at_most, word};
 use crate::{Broker, Error};
@@ -108,10 +109,10 @@ impl Flows {
         self.stored(call).await
     }
 
-    /// Starts a flow whose jobs are stored.
+    /// Starts a flow whose jobs are stored. With [`Broker::acknowledge`] it succeeds when replicas have all of it.
     ///
     /// # Errors
-    /// The call to the server fails.
+    /// [`Error::NotReplicated`], after the start; or the call to the server fails.
     pub async fn seal(
         &self,
         new: NewFlow<'_>,
@@ -124,7 +125,13 @@ impl Flows {
             call.push_arg(*name);
             call.push_arg(value);
         }
-        self.stored(call).await
+        let Some(confirmed) = &self.broker.confirmed else {
+            return self.stored(call).await;
+        };
+        let seal = async |conn: &Conn| call.run::<String>(conn).await;
+        let (key, what) = (self.keys.flow(new.id), || format!("flow {} is", new.id));
+        let sealed = confirmed.write_at(&key, &self.broker.conn, seal, what);
+        word("flow_submit", sealed.await?, &WORDS)
     }
 
     async fn stored(&self, call: Call<'_>) -> Result<Stored, Error> {

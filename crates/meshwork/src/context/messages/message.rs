@@ -338,9 +338,11 @@ impl crate::context::Node {
             if !same || view.target(origin.node) != from {
                 return Ok(());
             }
-            let Some(commit) = sender.noticed(&view, notice, self.now().await?) else {
-                return Ok(());
-            };
+            // Replicas have to confirm also that nothing is to be changed.
+            let record = sender.keys().message(view.message.key());
+            let same = Commit::default().is(&record, field::STATUS, view.written_status.as_bytes());
+            let changed = sender.noticed(&view, notice, self.now().await?);
+            let commit = changed.unwrap_or(same);
             if sender.commit(&commit).await?.is_done() {
                 return Ok(());
             }
