@@ -1,21 +1,18 @@
 //! Contexts on a cluster of three nodes: each has its node, and what befalls one node disturbs no context of another.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::Ordering;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use meshwork::context::{ContextHandle, Coordinator, Serves};
+use meshwork::context::ContextHandle;
 use meshwork::{Client, WorkerHandle};
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 use meshwork_test_servers::eventually;
 use meshwork_test_servers::servers::{RealCluster, RealServer};
-use tokio_util::sync::CancellationToken;
 
 use super::pool::{Site, new, stop};
-use super::world::{LEASE_MS, World};
 use crate::worker_support::{Gate, Scripted, osis};
 
 /// Longer than anything here takes.
@@ -33,7 +30,7 @@ impl Site {
     }
 
     /// The number of the master that has a context when a cluster starts.
-    fn place(&self, context: &ContextHandle) -> usize {
+    pub(super) fn place(&self, context: &ContextHandle) -> usize {
         self.cluster().owner(context.keys().prefix()).0
     }
 }
@@ -276,68 +273,6 @@ async fn a_node_that_dies_disturbs_only_its_contexts() {
 #[tokio::test]
 async fn a_node_that_hangs_disturbs_only_its_contexts() {
     fails_over(|master| master.pause()).await;
-}
-
-/// Sends `MESHWORK_MESSAGES` messages (400 by default) between two contexts. Every 50 messages the slot of one of them
-/// moves to the next node; every 100 a node is killed and started again.
-#[tokio::test]
-async fn messages_arrive_once_while_slots_move_and_nodes_are_killed() {
-    const MANY: usize = 400;
-    let many = std::env::var("MESHWORK_MESSAGES").map_or(MANY, |it| it.parse().unwrap());
-    let options = RealServer::redis().append_only();
-    let Some(cluster) = RealCluster::start(options, 0).await else {
-        return;
-    };
-    let mut world = World::on_cluster(cluster).await;
-    let coordinator = Coordinator::new(&world.node).await.unwrap();
-    let stop = CancellationToken::new();
-    let stopped = stop.clone();
-    let serving = tokio::spawn(async move { coordinator.run(&Serves::All, &stopped).await });
-    let mut owners = [7, 8].map(|id| {
-        let cluster = world.cluster.as_ref().unwrap();
-        cluster.owner(&format!("{{ctx:{id}}}"))
-    });
-    for number in 0..many {
-        // A call that fails may have stored its message all the same.
-        eventually("the message is stored", PATIENCE, async || {
-            world.try_send_text(&number.to_string()).await.ok()
-        })
-        .await;
-        let cluster = world.cluster.as_mut().unwrap();
-        if number % 50 == 25 {
-            let (from, slot) = owners[number / 50 % 2];
-            let to = (from + 1) % 3;
-            cluster.settle().await;
-            cluster.begin_move(slot, from, to).unwrap();
-            cluster.move_keys(slot, from, to).unwrap();
-            cluster.end_move(slot, from, to).unwrap();
-            owners[number / 50 % 2].0 = to;
-        }
-        if number % 100 == 99 {
-            let node = cluster.node_mut(number / 100 % 3);
-            node.kill9();
-            node.start_again();
-        }
-    }
-    eventually("no message is on its way", PATIENCE, async || {
-        // What a broken call has taken is free when its lease has ended.
-        world.hand.fetch_add(LEASE_MS, Ordering::Relaxed);
-        let left = [
-            world.list(7, "msg_out").await,
-            world.list(7, "msg_out_coordinator").await,
-        ];
-        left.concat().is_empty().then_some(())
-    })
-    .await;
-    stop.cancel();
-    serving.await.unwrap();
-    let arrived = world.list(8, "msg_in").await;
-    let different: BTreeSet<_> = arrived.iter().collect();
-    assert_eq!(arrived.len(), different.len(), "doubled");
-    let stored = world.context(8).await.messages(&world.me).await.unwrap();
-    let texts: BTreeSet<_> = stored.into_iter().map(|one| one.message.message).collect();
-    let sent: BTreeSet<_> = (0..many).map(|number| number.to_string()).collect();
-    assert_eq!(texts, sent, "lost");
 }
 
 /// The number of calls that a server has executed, but for those of the test.

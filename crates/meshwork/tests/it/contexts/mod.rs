@@ -1,6 +1,8 @@
 //! Messages between contexts: each is stored once, whatever fails in between, and nothing is taken that was changed.
 
 mod cluster;
+mod cluster_flows;
+mod cluster_messages;
 mod damage;
 mod flow_messages;
 mod jobs;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use meshwork::context::{ContextHandle, Identity, Node, new_key};
 use meshwork::{Client, JobRequest, MAX_POOL, Target, TlsFiles, Worker, WorkerHandle, WorkerPool};
-use meshwork_broker::Broker;
 use meshwork_broker::conn::Conn;
+use meshwork_broker::{Broker, WaitReplicas};
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::job::Job;
 use meshwork_model::keys::context::{ContextId, ContextLayout};
@@ -26,7 +26,7 @@ pub(super) struct Site {
     pub(super) server: Option<RealServer>,
     pub(super) cluster: Option<RealCluster>,
     pub(super) node: Node,
-    me: Identity,
+    pub(super) me: Identity,
     pub(super) contexts: Vec<ContextHandle>,
     /// For their jobs, over connections of their own.
     pub(super) clients: Vec<Client>,
@@ -51,10 +51,24 @@ impl Site {
 
     /// Contexts of a cluster, on all of its nodes.
     pub(super) async fn on_cluster(cluster: RealCluster, many: u32) -> Self {
+        Self::on_cluster_with(cluster, many, None).await
+    }
+
+    /// The same, with a rule for replicas.
+    pub(super) async fn on_cluster_with(
+        cluster: RealCluster,
+        many: u32,
+        rule: Option<WaitReplicas>,
+    ) -> Self {
         let target = Target::parse(&cluster.url(), TlsFiles::default()).unwrap();
         let namespace = "{hero}".parse().unwrap();
         let conn = Conn::open(&target, &namespace).await.unwrap();
-        let site = Self::on(conn, JobKeys::new(namespace), many, None).await;
+        let broker = Broker::new(conn, JobKeys::new(namespace));
+        let broker = match rule {
+            Some(rule) => broker.acknowledge(rule),
+            None => broker,
+        };
+        let site = Self::of(&broker, many, None).await;
         let cluster = Some(cluster);
         Self { cluster, ..site }
     }
@@ -65,7 +79,11 @@ impl Site {
         many: u32,
         layout: Option<ContextLayout>,
     ) -> Self {
-        let node = Node::of(&Broker::new(conn, keys));
+        Self::of(&Broker::new(conn, keys), many, layout).await
+    }
+
+    async fn of(broker: &Broker, many: u32, layout: Option<ContextLayout>) -> Self {
+        let node = Node::of(broker);
         let key = new_key();
         node.trust(key.public(), None).await.unwrap();
         let me = node.identify(key).await.unwrap();
@@ -133,6 +151,7 @@ impl Site {
             let client = context.client(&self.me, Object::Queue, Operation::Pop);
             let worker = Worker::new(&client.await.unwrap())
                 .lease(lease)
+                .signing(&context, &self.me)
                 .shutdown_timeout(Duration::from_secs(1));
             let runner = runner(at);
             let with =

@@ -9,7 +9,7 @@ use meshwork::context::{
     Notice, Origin, Parcel, Site, StoreTransport, Transport, new_key,
 };
 use meshwork_broker::conn::{Conn, Target, TlsFiles};
-use meshwork_broker::{Broker, Clock};
+use meshwork_broker::{Broker, Clock, WaitReplicas};
 use meshwork_model::context::{Message, MessageType};
 use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout, MessageKey};
 use meshwork_model::keys::hero::JobKeys;
@@ -24,7 +24,7 @@ pub(super) const LEASE_MS: u64 = 10_001;
 pub(super) struct World {
     server: Option<RealServer>,
     /// Holds the servers.
-    pub(super) cluster: Option<RealCluster>,
+    _cluster: Option<RealCluster>,
     pub(super) conn: Conn,
     pub(super) node: Node,
     pub(super) me: Identity,
@@ -45,22 +45,24 @@ impl World {
                 Conn::open(&target, &Default::default()).await.unwrap()
             }
         };
-        let world = Self::on(conn, layout).await;
+        let world = Self::on(conn, layout, None).await;
         Self { server, ..world }
     }
 
     /// On a cluster of three nodes, each with one of: the context 7, the context 8, and what belongs to none.
-    pub(super) async fn on_cluster(cluster: RealCluster) -> Self {
+    pub(super) async fn on_cluster(cluster: &RealCluster, rule: Option<WaitReplicas>) -> Self {
         let target = Target::parse(&cluster.url(), TlsFiles::default()).unwrap();
         let conn = Conn::open(&target, &"{hero}".parse().unwrap()).await;
-        let world = Self::on(conn.unwrap(), Some(ContextLayout::Prefix)).await;
-        let cluster = Some(cluster);
-        Self { cluster, ..world }
+        Self::on(conn.unwrap(), Some(ContextLayout::Prefix), rule).await
     }
 
-    async fn on(conn: Conn, layout: Option<ContextLayout>) -> Self {
+    async fn on(conn: Conn, layout: Option<ContextLayout>, rule: Option<WaitReplicas>) -> Self {
         let (clock, hand) = Clock::manual(START);
-        let node = Node::of(&Broker::new(conn.clone(), JobKeys::default()).with_clock(clock));
+        let broker = Broker::new(conn.clone(), JobKeys::default()).with_clock(clock);
+        let node = Node::of(&match rule {
+            Some(rule) => broker.acknowledge(rule),
+            None => broker,
+        });
         let key = new_key();
         node.trust(key.public(), None).await.unwrap();
         let me = node.identify(key).await.unwrap();
@@ -71,7 +73,7 @@ impl World {
         }
         Self {
             server: None,
-            cluster: None,
+            _cluster: None,
             conn,
             node,
             me,
@@ -107,7 +109,9 @@ impl World {
             }
         }
         if let Some(cluster) = RealCluster::start(RealServer::redis(), 0).await {
-            worlds.push(Self::on_cluster(cluster).await);
+            let world = Self::on_cluster(&cluster, None).await;
+            let _cluster = Some(cluster);
+            worlds.push(Self { _cluster, ..world });
         }
         worlds
     }
@@ -129,7 +133,8 @@ impl World {
         };
         let words: Vec<_> = words.iter().map(word).collect();
         let words: Vec<_> = words.iter().map(String::as_str).collect();
-        self.sent(keys.prefix(), keys.database(), &words).await
+        let sent = self.sent(keys.prefix(), keys.database(), &words);
+        sent.await.unwrap()
     }
 
     fn context_keys(&self, context: u32) -> ContextKeys {
@@ -171,6 +176,15 @@ impl World {
 
     /// A plain command for a key of a context, the second word.
     pub(super) async fn plain<T: redis::FromRedisValue>(&self, context: u32, words: &[&str]) -> T {
+        self.try_plain(context, words).await.unwrap()
+    }
+
+    /// The same; `None` if the server does not answer.
+    pub(super) async fn try_plain<T: redis::FromRedisValue>(
+        &self,
+        context: u32,
+        words: &[&str],
+    ) -> Option<T> {
         let key = words.get(1).map(|key| self.key(context, key));
         let of_node = context == 0 || self.layout() == ContextLayout::Prefix;
         let mut words = words.to_vec();
@@ -178,23 +192,27 @@ impl World {
             words[1] = key;
         }
         let database = if of_node { 0 } else { context };
-        self.sent(key.as_deref().unwrap_or_default(), database, &words)
-            .await
+        let sent = self.sent(key.as_deref().unwrap_or_default(), database, &words);
+        sent.await.ok()
     }
 
     /// Sends words where this key is.
-    async fn sent<T: redis::FromRedisValue>(&self, key: &str, database: u32, words: &[&str]) -> T {
-        let mut conn = self.conn.of_key(key).dedicated().await.unwrap();
+    async fn sent<T: redis::FromRedisValue>(
+        &self,
+        key: &str,
+        database: u32,
+        words: &[&str],
+    ) -> redis::RedisResult<T> {
+        let mut conn = self.conn.of_key(key).dedicated().await?;
         redis::cmd("SELECT")
             .arg(database)
             .query_async::<()>(&mut conn)
-            .await
-            .unwrap();
+            .await?;
         let mut cmd = redis::Cmd::new();
         for word in words {
             cmd.arg(word);
         }
-        cmd.query_async(&mut conn).await.unwrap()
+        cmd.query_async(&mut conn).await
     }
 
     pub(super) async fn field(&self, database: u32, key: &str, field: &str) -> String {
