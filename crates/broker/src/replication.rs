@@ -33,8 +33,8 @@ const MAX_CONNS: usize = 64;
 #[derive(Debug, Clone)]
 pub(crate) struct ReplicatedConn {
     rule: WaitReplicas,
-    /// The connections by slot; outside of clusters there is only one.
-    conns: Arc<Mutex<HashMap<u16, Conn>>>,
+    /// The connections by slot; `None`: that to the server of the session's own keys.
+    conns: Arc<Mutex<HashMap<Option<u16>, Conn>>>,
 }
 
 impl ReplicatedConn {
@@ -56,7 +56,7 @@ impl ReplicatedConn {
         write: impl AsyncFnOnce(&Conn) -> Result<T, Error>,
         what: impl FnOnce() -> String,
     ) -> Result<T, Error> {
-        self.write_in(0, more, write, || (what(), REPEAT)).await
+        self.write_in(None, more, write, || (what(), REPEAT)).await
     }
 
     /// Does the same for the key of any slot, and for changes of which a repeated call makes another one.
@@ -73,7 +73,7 @@ impl ReplicatedConn {
 
     async fn write_in<T>(
         &self,
-        slot: u16,
+        slot: Option<u16>,
         more: &Conn,
         write: impl AsyncFnOnce(&Conn) -> Result<T, Error>,
         what: impl FnOnce() -> (String, &'static str),
@@ -104,7 +104,7 @@ impl ReplicatedConn {
         }
     }
 
-    async fn conn(&self, slot: u16, more: &Conn) -> Result<Conn, Error> {
+    async fn conn(&self, slot: Option<u16>, more: &Conn) -> Result<Conn, Error> {
         let kept = self.conns().get(&slot).cloned();
         if let Some(conn) = kept {
             return Ok(conn);
@@ -134,7 +134,7 @@ impl ReplicatedConn {
             .map_err(failed)
     }
 
-    fn conns(&self) -> MutexGuard<'_, HashMap<u16, Conn>> {
+    fn conns(&self) -> MutexGuard<'_, HashMap<Option<u16>, Conn>> {
         self.conns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

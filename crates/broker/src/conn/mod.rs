@@ -276,12 +276,9 @@ impl Conn {
         }
     }
 
-    /// Returns the slot of a key in a cluster; 0 elsewhere.
-    pub(crate) fn slot_of(&self, key: &str) -> u16 {
-        match self.is_cluster() {
-            true => locate::slot_of_key(key),
-            false => 0,
-        }
+    /// Returns the slot of a key; `None` outside of clusters.
+    pub(crate) fn slot_of(&self, key: &str) -> Option<u16> {
+        self.is_cluster().then(|| locate::slot_of_key(key))
     }
 
     /// Returns true for a cluster, whose nodes divide the keys by hash tag.

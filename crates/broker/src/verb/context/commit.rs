@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use super::{ContextStore, Database, MAX_STEPS};
 use crate::Error;
-use crate::conn::Conn;
 use crate::script::Verb;
 use crate::verb::at_most;
 
@@ -163,17 +162,9 @@ impl ContextStore {
                 call.push_arg(arg.as_slice());
             }
         }
-        let unmet = match &self.confirmed {
-            None => call.run::<usize>(conn).await?,
-            Some(confirmed) => {
-                let write = async |conn: &Conn| call.run::<usize>(conn).await;
-                let what = || format!("a change of {first} is");
-                confirmed.write_at(first, conn, write, what).await?
-            }
-        };
-        Ok(match unmet {
+        Ok(match self.confirmed(first, conn, call).await? {
             0 => Committed::Done,
-            unmet => Committed::Unmet(unmet),
+            unmet => Committed::Unmet(usize::try_from(unmet).unwrap_or(usize::MAX)),
         })
     }
 }

@@ -16,7 +16,7 @@ use std::ops::Deref;
 
 use meshwork_model::keys::context::NodeKeys;
 
-use crate::replication::ReplicatedConn;
+use crate::conn::Conn;
 use crate::script::{Call, Scripts, Verb};
 use crate::session::Session;
 use crate::{Broker, Error};
@@ -78,7 +78,7 @@ impl ContextStore {
         let scripts = Scripts::default().named_context();
         let mut session = Session::new(broker.conn.clone(), (), scripts);
         session.clock = broker.clock.clone();
-        session.confirmed = broker.confirmed.as_ref().map(ReplicatedConn::again);
+        session.confirmed = broker.confirmed.clone();
         Self { session }
     }
 
@@ -98,10 +98,12 @@ impl ContextStore {
         self
     }
 
-    /// Draws the next number of a kind of objects, whose keys begin with `prefix`; `None` if no number is left.
+    /// Draws the next number of a kind of objects, whose keys begin with `prefix`; `None` if no number is left. With
+    /// [`Broker::acknowledge`] it succeeds when replicas have it: while there are none, no object is stored under a number
+    /// that a repeated call would not know.
     ///
     /// # Errors
-    /// The call to the server fails.
+    /// The call to the server fails, or replicas have not confirmed.
     pub async fn draw(
         &self,
         database: Database,
@@ -111,13 +113,24 @@ impl ContextStore {
         for _ in 0..DRAWS {
             let call = self.scripts.call(Verb::ContextDraw).key(counter);
             let call = database.entered(call).arg(prefix);
-            match call.run::<i64>(self.conn_for(counter).await?).await? {
+            let conn = self.conn_for(counter).await?;
+            match self.confirmed(counter, conn, call).await? {
                 0 => return Ok(None),
                 number if number > 0 => return Ok(u32::try_from(number).ok()),
                 _ => {}
             }
         }
         Ok(None)
+    }
+
+    /// Makes a call that writes keys like this one, and waits until replicas have confirmed it, if there is a rule.
+    async fn confirmed(&self, key: &str, conn: &Conn, call: Call<'_>) -> Result<i64, Error> {
+        let Some(confirmed) = &self.session.confirmed else {
+            return call.run(conn).await;
+        };
+        let write = async |conn: &Conn| call.run(conn).await;
+        let what = || format!("a change of {key} is");
+        confirmed.write_at(key, conn, write, what).await
     }
 
     /// Scans a page of about `many` keys. Returns those that begin with `prefix`, and the cursor of the next page; the
