@@ -28,6 +28,8 @@ pub trait Database: Dialect {}
 
 impl<D: Dialect> Database for D {}
 
+/// Ids of rows, and the jobs in JSON.
+type Jobs = Vec<(String, String)>;
 /// Result of a statement.
 type Done<T> = Result<T, sqlx::Error>;
 
@@ -108,7 +110,7 @@ pub trait Dialect: sqlx::Database {
         pool: &Pool<Self>,
         tables: &Tables,
         claimed: &[Claimed],
-    ) -> impl Future<Output = Done<(Self::Held, Vec<(String, String)>)>> + Send;
+    ) -> impl Future<Output = Done<(Self::Held, Jobs)>> + Send;
 
     /// Keeps the rows from other relays for as long as it is polled.
     fn keep(held: &mut Self::Held) -> impl Future<Output = Infallible> + Send;

@@ -16,7 +16,7 @@ use tracing::debug;
 
 use super::listed::{Backlog, Row};
 use super::row::{Claimed, Claims, MAX_ROWS, Sent};
-use super::{Dialect, Done};
+use super::{Dialect, Done, Jobs};
 use crate::tables::Tables;
 
 /// Duration of a lease without a renewal, in milliseconds: after it, other relays take the rows of a killed one.
@@ -219,11 +219,7 @@ CREATE INDEX IF NOT EXISTS {processed}_at ON {processed} (processed_ms);
         Ok(claims)
     }
 
-    async fn hold(
-        pool: &SqlitePool,
-        tables: &Tables,
-        claimed: &[Claimed],
-    ) -> Done<(Lease, Vec<(String, String)>)> {
+    async fn hold(pool: &SqlitePool, tables: &Tables, claimed: &[Claimed]) -> Done<(Lease, Jobs)> {
         let rows = claimed.iter();
         let rows = rows.map(|row| (row.id.clone(), (row.seq, row.claims)));
         let lease = Lease {

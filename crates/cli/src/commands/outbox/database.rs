@@ -82,7 +82,7 @@ pub(super) use with_pool;
 /// Options of connections to either database.
 enum Options {
     Postgres(Box<PgConnectOptions>),
-    Sqlite(SqliteConnectOptions),
+    Sqlite(Box<SqliteConnectOptions>),
 }
 
 impl Options {
@@ -108,7 +108,7 @@ impl Options {
             }
             Some("sqlite") => {
                 let options = SqliteConnectOptions::from_str(url).map_err(invalid)?;
-                Ok(Self::Sqlite(options))
+                Ok(Self::Sqlite(Box::new(options)))
             }
             _ => Err(CommandError::usage(
                 "the URL of the database begins with neither postgres:// nor sqlite://",
@@ -145,7 +145,7 @@ impl Options {
                 SqlitePoolOptions::new()
                     .max_connections(CONNECTIONS)
                     .acquire_timeout(ACQUIRE)
-                    .connect_lazy_with(options.busy_timeout(ACQUIRE)),
+                    .connect_lazy_with((*options).busy_timeout(ACQUIRE)),
             ),
         }
     }

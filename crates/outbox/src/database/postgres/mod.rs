@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 
 use super::listed::{Backlog, Row};
 use super::row::{Claimed, Claims, MAX_ROWS, Refused, Sent};
-use super::{Dialect, Done};
+use super::{Dialect, Done, Jobs};
 use crate::tables::Tables;
 
 /// Key of the lock under which tables are created: two programs that create one table at once may fail.
@@ -182,11 +182,7 @@ CREATE INDEX IF NOT EXISTS meshwork_processed_at ON {processed} (processed_at);
         Ok(Claims::within_bounds(rows))
     }
 
-    async fn hold(
-        pool: &PgPool,
-        tables: &Tables,
-        claimed: &[Claimed],
-    ) -> Done<(Locks, Vec<(String, String)>)> {
+    async fn hold(pool: &PgPool, tables: &Tables, claimed: &[Claimed]) -> Done<(Locks, Jobs)> {
         let outbox = tables.outbox(Self::SEPARATOR);
         let ids: Vec<_> = claimed.iter().map(|row| row.id.as_str()).collect();
         let claims: Vec<_> = claimed.iter().map(|row| row.claims).collect();
