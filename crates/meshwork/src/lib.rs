@@ -31,6 +31,7 @@ pub mod testing;
 mod transfer;
 pub mod view;
 mod wait_pool;
+mod watches;
 pub mod worker;
 
 /// The examples of docs/testing.md, as doc tests.

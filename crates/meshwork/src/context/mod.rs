@@ -16,6 +16,7 @@ mod objects;
 mod peers;
 mod place;
 mod records;
+mod rest;
 mod runners;
 mod secret;
 

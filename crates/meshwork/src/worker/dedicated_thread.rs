@@ -119,7 +119,6 @@ pub(crate) async fn within<T>(
 ///
 /// # Errors
 /// The connection is lost for all its users.
-/// If the connection is lost, to all that use it.
 pub(crate) async fn best_effort<T>(
     outages: &Outages,
     verb: &'static str,

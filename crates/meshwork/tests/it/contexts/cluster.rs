@@ -257,11 +257,12 @@ async fn fails_over(fail: impl FnOnce(&mut RealServer)) {
     });
     join_all(back).await;
     assert!(begun.elapsed() < BACK_WITHIN, "{:?}", begun.elapsed());
-    assert!(
-        workers
-            .iter()
-            .all(|it: &WorkerHandle| it.monitor().ready().is_ok())
-    );
+    // The jobs may be back before the next heartbeat.
+    eventually("the workers are ready", PATIENCE, async || {
+        let is_ready = |it: &WorkerHandle| it.monitor().ready().is_ok();
+        workers.iter().all(is_ready).then_some(())
+    })
+    .await;
     stop(workers).await;
 }
 

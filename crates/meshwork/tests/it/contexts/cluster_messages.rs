@@ -132,7 +132,7 @@ impl<'a> Sender<'a> {
         let doubled = stored.len() - texts.len();
         let of_sender = seven.messages(&self.world.me).await.unwrap();
         let open = of_sender.iter().filter(|it| it.stored_at.is_none()).count();
-        println!(
+        eprintln!(
             "{many} messages in {:?}: lost 0, doubled {doubled}, calls that failed {}, open {open}",
             self.begun.elapsed(),
             self.failed

@@ -19,6 +19,7 @@ mod objects;
 mod pool;
 mod replay;
 mod reports;
+mod rests;
 mod trust;
 mod two_nodes;
 mod world;
