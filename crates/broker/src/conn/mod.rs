@@ -13,6 +13,7 @@ mod subscriber;
 mod target;
 mod tls;
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,9 @@ use futures_util::future::BoxFuture;
 pub use meshwork_embedded::{Clock as StoreClock, import_aof};
 use meshwork_embedded::{Handle, Options};
 use meshwork_model::name::Namespace;
-use redis::{Arg, Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, Value};
+use redis::{
+    Arg, Cmd, ConnectionAddr, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, Value,
+};
 use tokio::sync::OnceCell;
 
 use crate::Outages;
@@ -54,6 +57,19 @@ async fn in_time<T>(
 /// Returns the error of a call whose connection was lost. It is unknown whether the call took effect.
 fn gone(why: &'static str) -> RedisError {
     (ErrorKind::Io, why).into()
+}
+
+/// Names a node of a cluster in the error of its connection. Errors with details are those of servers.
+fn of_node(node: &ConnectionAddr, error: RedisError) -> RedisError {
+    if !error.is_io_error() || error.detail().is_some() || tls::reason(&error).is_some() {
+        return error;
+    }
+    let kind = match () {
+        () if error.is_timeout() => io::ErrorKind::TimedOut,
+        () if error.is_connection_refusal() => io::ErrorKind::ConnectionRefused,
+        () => io::ErrorKind::NotConnected,
+    };
+    io::Error::new(kind, format!("node {node}: {error}")).into()
 }
 
 /// Commands that only read, and are repeated automatically. Callers repeat the others.

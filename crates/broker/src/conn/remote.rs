@@ -20,7 +20,9 @@ use super::dial::CLOSED;
 use super::locate::{Found, Locator, REFUSED};
 use super::socket::{Dedicate, Wire};
 use super::target::Server;
-use super::{CALL_TIMEOUT, Changed, Conn, ConnectError, Subscriber, gone, requirements, tls};
+use super::{
+    CALL_TIMEOUT, Changed, Conn, ConnectError, Subscriber, gone, of_node, requirements, tls,
+};
 use crate::backoff::Backoff;
 use crate::error::{is_elsewhere, timed_out};
 use slots::Shared;
@@ -49,6 +51,7 @@ pub(super) async fn connect(server: &Server, namespace: &Namespace) -> Result<Co
         about = requirements::read_info(&mut found.connection, &place).await?;
     }
     about.check(&place)?;
+    locator.check_nodes();
     Ok(Shared::conn(locator, found))
 }
 
@@ -229,11 +232,15 @@ impl Remote {
         };
         // The future is pinned here, because it is large and would be copied.
         let sent = pin!(send(up.connection));
+        let named = |error| match self.locator.slot() {
+            Some(_) => of_node(&self.link.borrow().addr, error),
+            None => error,
+        };
         let sent = timeout_at(until, sent);
         let answer = tokio::select! {
             // An answer that has arrived counts, wherever the data is now.
             biased;
-            answer = sent => answer.unwrap_or_else(|_| Err(timed_out())),
+            answer = sent => answer.unwrap_or_else(|_| Err(timed_out())).map_err(named),
             () = self.doubted(up.number, up.moves) => {
                 Err(gone("the data is on another server now"))
             }

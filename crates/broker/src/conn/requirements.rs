@@ -1,7 +1,7 @@
 //! Requirements of a server: its version, and that it does not evict keys.
 
-use redis::RedisResult;
 use redis::aio::ConnectionLike;
+use redis::{ConnectionAddr, ErrorKind, RedisResult};
 
 use super::{CALL_TIMEOUT, Conn, ConnectError, in_time, tls};
 use crate::error::passes;
@@ -68,6 +68,28 @@ pub(super) async fn read_info(
         let reason = Unsuitable::NoInfo(reason);
         ConnectError::Unsuitable { place, reason }
     })
+}
+
+/// Checks a further node of a cluster.
+///
+/// # Errors
+/// The node does not answer, or is not suitable for jobs.
+pub(super) async fn check_node(
+    connection: &mut (impl ConnectionLike + Send),
+    node: &ConnectionAddr,
+) -> RedisResult<()> {
+    let info = redis::cmd("INFO");
+    let info = in_time(Some(CALL_TIMEOUT), info.query_async(connection)).await?;
+    let unsuitable = ServerInfo(info).check_version_and_policy().err();
+    let refused = unsuitable.map(|reason| {
+        let what = "a node of the cluster cannot be used";
+        (
+            ErrorKind::InvalidClientConfig,
+            what,
+            format!("{node}: {reason}"),
+        )
+    });
+    refused.map_or(Ok(()), |error| Err(error.into()))
 }
 
 /// Returns [`Unsuitable::Evicts`] if the server's current settings let it evict keys.

@@ -4,6 +4,7 @@ use crate::common::{PATIENCE, WORKER, answered, claim, job, queue};
 use meshwork_broker::conn::ConnectError;
 use meshwork_broker::script::Scripts;
 use meshwork_broker::{Broker, Completed, Enqueued};
+use meshwork_model::keys::context::{ContextKeys, ContextLayout};
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::state::Status;
 use meshwork_test_servers::eventually;
@@ -212,4 +213,42 @@ async fn a_replica_takes_over_from_a_master_that_dies() {
 #[tokio::test]
 async fn a_replica_takes_over_from_a_master_that_hangs() {
     fails_over(|master| master.pause()).await;
+}
+
+/// A context's node that may lose jobs is refused, and one that is gone is named.
+#[tokio::test]
+async fn each_further_node_is_checked_and_named() {
+    let options = RealServer::redis().args(&["--cluster-require-full-coverage", "no"]);
+    let Some(mut cluster) = RealCluster::start(options, 0).await else {
+        return;
+    };
+    let last = &cluster.nodes()[2];
+    let host = last.host();
+    last.say::<()>(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"])
+        .unwrap();
+    // {hero} is in the slot 8184, of the second node; context 2 is in that of the third one.
+    let keys = ContextKeys::new("2".parse().unwrap(), ContextLayout::Prefix);
+    let said = async || {
+        let broker = connect(&cluster.url(), TAGGED).await.unwrap();
+        let in_context = broker.of_context(keys.clone()).await.unwrap();
+        in_context
+            .list(0)
+            .await
+            .map(drop)
+            .map_err(|error| error.to_string())
+    };
+    let refused = said().await.unwrap_err();
+    assert!(refused.contains(&host), "{refused}");
+    assert!(refused.contains("maxmemory-policy noeviction"), "{refused}");
+    last.say::<()>(&["CONFIG", "SET", "maxmemory-policy", "noeviction"])
+        .unwrap();
+    said().await.unwrap();
+    let broker = connect(&cluster.url(), TAGGED).await.unwrap();
+    let in_context = broker.of_context(keys.clone()).await.unwrap();
+    in_context.list(0).await.unwrap();
+    cluster.node_mut(2).kill9();
+    let first = in_context.list(0).await.unwrap_err().to_string();
+    assert!(first.contains(&host), "{first}");
+    let next = in_context.list(0).await.unwrap_err().to_string();
+    assert!(next.contains(&host), "{next}");
 }

@@ -3,7 +3,7 @@
 //! slot (`ASK`) are not followed: until its end the keys are on two nodes, and no script could access all of them.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use meshwork_model::name::Namespace;
@@ -12,7 +12,7 @@ use redis::{ConnectionAddr, ErrorKind, RedisError, RedisResult, Value};
 use tokio::time::Instant;
 
 use super::super::dial::{Dial, beside};
-use super::super::{ConnectError, gone};
+use super::super::{ConnectError, gone, of_node, requirements};
 use super::{ASK_TIMEOUT, ask};
 
 /// Number of slots in a cluster.
@@ -69,6 +69,8 @@ struct Nodes {
     view: Latest<Arc<View>>,
     /// The shared connection to each node.
     open: Mutex<HashMap<String, Arc<Latest<Shared>>>>,
+    /// True if a node that may lose jobs is refused at its first connection.
+    are_checked: AtomicBool,
 }
 
 /// A value that one caller at a time obtains. Those who wait meanwhile share the outcome, so that a node that hangs is
@@ -137,6 +139,26 @@ impl SlotMap {
         found.map(|(_, _, owner)| owner.as_str())
     }
 
+    /// Returns a key for each node with slots, in the order of the nodes.
+    pub(crate) fn keys(&self) -> Vec<(&str, String)> {
+        let mut left: BTreeSet<_> = self.nodes().collect();
+        let mut keys = Vec::new();
+        // Each slot has many of these keys.
+        for number in 0..u64::from(SLOTS) * 100 {
+            if left.is_empty() {
+                break;
+            }
+            let key = format!("{{{number}}}");
+            if let Some(node) = self.node_of(&key)
+                && left.remove(node)
+            {
+                keys.push((node, key));
+            }
+        }
+        keys.sort();
+        keys
+    }
+
     /// Returns the addresses of all nodes with slots, in order.
     pub fn nodes(&self) -> impl Iterator<Item = &str> {
         let owners = self.owners.iter().map(|(_, _, owner)| owner.as_str());
@@ -162,6 +184,7 @@ impl Cluster {
             turn: AtomicUsize::new(0),
             view: Latest::default(),
             open: Mutex::default(),
+            are_checked: AtomicBool::new(false),
         };
         let nodes = Arc::new(nodes);
         Self { slot, nodes }
@@ -175,7 +198,16 @@ impl Cluster {
 
     /// Returns the same slot, over connections of its own.
     pub(super) fn again(&self) -> Self {
-        Self::new(self.slot, self.nodes.known())
+        let again = Self::new(self.slot, self.nodes.known());
+        if self.nodes.are_checked.load(Ordering::Relaxed) {
+            again.check_nodes();
+        }
+        again
+    }
+
+    /// Makes the first connection to each further node check that the node is suitable for jobs.
+    pub(super) fn check_nodes(&self) {
+        self.nodes.are_checked.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn slot(&self) -> u16 {
@@ -223,11 +255,15 @@ impl Cluster {
         let open = Arc::clone(self.nodes.open().entry(addr.to_string()).or_default());
         let fits = |open: &Shared| lost.is_none_or(|lost| open.opened > lost);
         let connect = async || {
-            let connection = dial.connect(addr, ASK_TIMEOUT).await?;
+            let mut connection = dial.connect(addr, ASK_TIMEOUT).await?;
             let opened = Instant::now();
+            if lost.is_none() && self.nodes.are_checked.load(Ordering::Relaxed) {
+                requirements::check_node(&mut connection, addr).await?;
+            }
             Ok(Shared { connection, opened })
         };
-        open.get(fits, connect).await
+        let shared = open.get(fits, connect).await;
+        shared.map_err(|error| of_node(addr, error))
     }
 }
 

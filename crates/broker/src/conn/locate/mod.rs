@@ -112,6 +112,13 @@ impl Locator {
         }
     }
 
+    /// Makes the first connection to each further node of a cluster check that the node is suitable for jobs.
+    pub(super) fn check_nodes(&self) {
+        if let Finder::Cluster(cluster) = &self.kind {
+            cluster.check_nodes();
+        }
+    }
+
     /// Returns an address to begin with: that of the server, or of any sentinel or node.
     pub(super) fn any(&self) -> ConnectionAddr {
         match &self.kind {

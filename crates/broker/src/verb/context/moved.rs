@@ -21,7 +21,7 @@ use crate::Error;
 use crate::conn::Conn;
 use crate::error::is_denied;
 
-const VERB: &str = "move keys of the node";
+const VERB: &str = "read keys of the node";
 /// Field of the state.
 const STEP: &str = "step";
 const COPY: &str = "copy";
