@@ -5,6 +5,7 @@ use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout};
 use meshwork_model::keys::hero::JobKeys;
 
 use super::facts::ask;
+use super::nodes::Nodes;
 use super::{Finding, Level, queues, such_as};
 use crate::Broker;
 use crate::conn::Conn;
@@ -32,11 +33,13 @@ struct Found {
 }
 
 /// Examines the contexts. Finds nothing on a store without contexts, and for a user that may not read their registry.
-pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Vec<Finding> {
+pub(super) async fn check(conn: &Conn, keys: &JobKeys, nodes: &Nodes) -> Vec<Finding> {
     let store = ContextStore::of(&Broker::new(conn.clone(), keys.clone()));
-    let registry = store
-        .hash(Database::Node, &store.node_keys().contexts())
-        .await;
+    let registry = store.node_keys().contexts();
+    if nodes.is_silent(&registry) {
+        return Vec::new();
+    }
+    let registry = store.hash(Database::Node, &registry).await;
     let (Ok(registry), Ok(now)) = (registry, store.now().await) else {
         return Vec::new();
     };
@@ -45,6 +48,9 @@ pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Vec<Finding> {
         let word = String::from_utf8_lossy(&word);
         if let (Ok(id), Ok(layout)) = (field.parse::<ContextId>(), word.parse::<ContextLayout>()) {
             let keys = ContextKeys::new(id, layout);
+            if nodes.is_silent(keys.prefix()) {
+                continue;
+            }
             if let Ok(conn) = conn.in_database(keys.database()).await {
                 found.look(&keys, &conn.of_key(keys.prefix()), now).await;
             }

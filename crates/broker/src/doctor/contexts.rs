@@ -4,6 +4,7 @@ use meshwork_model::context::Context;
 use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout};
 use meshwork_model::keys::hero::JobKeys;
 
+use super::nodes::Nodes;
 use super::{Finding, Level, such_as};
 use crate::conn::Conn;
 use crate::context::{ContextStore, Database, Read, has_no_database};
@@ -17,10 +18,13 @@ const TRAIL: usize = 100;
 const ENDED: &str = "end damaged";
 
 /// Examines the contexts of the registry. Finds nothing for a user that may not read them.
-pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Vec<Finding> {
+pub(super) async fn check(conn: &Conn, keys: &JobKeys, nodes: &Nodes) -> Vec<Finding> {
     let store = ContextStore::of(&Broker::new(conn.clone(), keys.clone()));
-    let unmoved = unmoved(&store).await;
     let registry = store.node_keys().contexts();
+    if nodes.is_silent(&registry) {
+        return Vec::new();
+    }
+    let unmoved = unmoved(&store).await;
     let entries = match store.hash(Database::Node, &registry).await {
         Ok(entries) => entries,
         Err(error) if is_of_a_type(&error) => {
@@ -37,13 +41,10 @@ pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Vec<Finding> {
         let word = String::from_utf8_lossy(&word);
         match word.parse::<ContextLayout>() {
             Ok(layout) => {
-                look(
-                    &store,
-                    &ContextKeys::new(id, layout),
-                    &mut faults,
-                    &mut ended,
-                )
-                .await;
+                let keys = ContextKeys::new(id, layout);
+                if !nodes.is_silent(keys.prefix()) {
+                    look(&store, &keys, &mut faults, &mut ended).await;
+                }
             }
             Err(_) => faults.push(format!("the layout of context {id} in {registry}")),
         }

@@ -69,15 +69,7 @@ impl Facts {
             }
             round_trip = round_trip.min(begun.elapsed());
         }
-        // A missing right is reported by the finding about rights.
-        let info: String = ask(conn, &redis::cmd("INFO")).await.unwrap_or_default();
-        let pair = |line: &str| {
-            let (name, value) = line.split_once(':')?;
-            Some((name.to_owned(), value.trim().to_owned()))
-        };
-        let info: HashMap<_, _> = info.lines().filter_map(pair).collect();
-        let mut get = redis::cmd("CONFIG");
-        get.arg("GET").arg(&SETTINGS);
+        let info = info(conn).await.map_err(unreachable)?;
         let mut who = redis::cmd("ACL");
         who.arg("WHOAMI");
         Ok(Self {
@@ -86,11 +78,27 @@ impl Facts {
             confirmations: target.acknowledge().map(|rule| rule.replicas),
             security: target.security(),
             info,
-            settings: ask(conn, &get).await.ok(),
+            settings: settings(conn).await,
             denied: acl::denied(conn, &JobKeys::new(namespace.clone())).await,
             user: ask(conn, &who).await.ok(),
             round_trip,
             ahead_ms: ahead(conn).await,
+        })
+    }
+
+    /// Returns the facts of another node of the Cluster, without those of the user and of the connection.
+    pub(super) async fn of_node(&self, node: &Conn) -> RedisResult<Self> {
+        Ok(Self {
+            embedded: false,
+            namespace: self.namespace.clone(),
+            confirmations: self.confirmations,
+            security: None,
+            info: info(node).await?,
+            settings: settings(node).await,
+            denied: None,
+            user: None,
+            round_trip: self.round_trip,
+            ahead_ms: ahead(node).await,
         })
     }
 
@@ -113,6 +121,24 @@ impl Facts {
     pub(super) fn knows_settings(&self) -> bool {
         self.settings.is_some()
     }
+}
+
+/// Returns the lines of `INFO`. A missing right is reported by the finding about rights.
+async fn info(conn: &Conn) -> RedisResult<HashMap<String, String>> {
+    let info = match ask::<String>(conn, &redis::cmd("INFO")).await {
+        Err(error) if error.is_io_error() => return Err(error),
+        info => info.unwrap_or_default(),
+    };
+    let pair = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        Some((name.to_owned(), value.trim().to_owned()))
+    };
+    Ok(info.lines().filter_map(pair).collect())
+}
+
+async fn settings(conn: &Conn) -> Option<HashMap<String, String>> {
+    let mut get = redis::cmd("CONFIG");
+    ask(conn, get.arg("GET").arg(&SETTINGS)).await.ok()
 }
 
 /// Sends one command.

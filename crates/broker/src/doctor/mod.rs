@@ -11,6 +11,7 @@ mod facts;
 mod keys;
 mod limits;
 mod memory;
+mod nodes;
 mod persistence;
 mod queues;
 mod replication;
@@ -27,6 +28,7 @@ use serde::Serialize;
 pub use crate::acl::{bananas_rights, nooble_rights, rights};
 use crate::conn::{Conn, ConnectError, Target};
 use facts::Facts;
+use nodes::Nodes;
 
 /// Number of items that a finding names.
 const NAMED: usize = 3;
@@ -128,15 +130,17 @@ pub async fn examine(target: &Target, namespace: &Namespace) -> Result<Vec<Findi
         limits::check,
     ];
     findings.extend(families.iter().flat_map(|family| family(&facts)));
+    let (nodes, of_nodes) = Nodes::query(&conn, &facts).await;
+    findings.extend(of_nodes);
     findings.extend(clock::check(&facts));
     let keys = JobKeys::new(namespace.clone());
     findings.extend(clock::steps(&conn, &keys).await);
     findings.extend(keys::check(&conn, &keys).await);
     findings.extend(stale::check(&conn, &keys).await);
     findings.extend(queues::check(&conn, &keys).await);
-    findings.extend(contexts::check(&conn, &keys).await);
-    findings.extend(spread::check(&conn, &keys).await);
+    findings.extend(contexts::check(&conn, &keys, &nodes).await);
+    findings.extend(spread::check(&conn, &keys, &nodes).await);
     findings.extend(schedules::check(&conn, &keys).await);
-    findings.extend(backlog::check(&conn, &keys).await);
+    findings.extend(backlog::check(&conn, &keys, &nodes).await);
     Ok(findings)
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout};
 use meshwork_model::keys::hero::JobKeys;
 
+use super::nodes::Nodes;
 use super::{Finding, Level};
 use crate::conn::Conn;
 use crate::context::{ContextStore, Database};
@@ -14,13 +15,18 @@ use crate::{Broker, SlotMap};
 const FEW: usize = 3;
 
 /// Compares the nodes of a Cluster. Finds nothing elsewhere.
-pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Option<Finding> {
+pub(super) async fn check(conn: &Conn, keys: &JobKeys, nodes: &Nodes) -> Option<Finding> {
     let slots = conn.slots().await.ok()??;
     let store = ContextStore::of(&Broker::new(conn.clone(), keys.clone()));
-    let registry = store
-        .hash(Database::Node, &store.node_keys().contexts())
-        .await;
-    let ids = registry.ok()?.into_iter();
+    let registry = store.node_keys().contexts();
+    if nodes.is_silent(&registry) {
+        return None;
+    }
+    let ids = store
+        .hash(Database::Node, &registry)
+        .await
+        .ok()?
+        .into_iter();
     let ids: Vec<ContextId> = ids.filter_map(|(id, _)| id.parse().ok()).collect();
     spread(&slots, &ids)
 }

@@ -347,6 +347,39 @@ async fn a_cluster_wants_a_hash_tag() {
     }
 }
 
+/// All other nodes are examined too, and one that is gone costs the time of one call.
+#[tokio::test]
+async fn each_node_of_a_cluster_is_examined() {
+    let options = careful(RealServer::redis()).args(&["--cluster-require-full-coverage", "no"]);
+    let Some(mut cluster) = RealCluster::start(options, 0).await else {
+        return;
+    };
+    let url = cluster.url();
+    assert!(
+        findings(&url, "{hero}")
+            .await
+            .iter()
+            .all(|one| one.check != "nodes")
+    );
+    // {hero} is in the slot 8184, of the second node.
+    let last = &cluster.nodes()[2];
+    let host = last.host();
+    last.say::<()>(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"])
+        .unwrap();
+    let all = findings(&url, "{hero}").await;
+    let bad: Vec<_> = all
+        .iter()
+        .filter(|one| one.level == Level::Problem)
+        .collect();
+    assert_eq!(bad.len(), 1, "{bad:?}");
+    assert_eq!(bad[0].check, "eviction");
+    assert!(bad[0].what.contains(&host), "{bad:?}");
+    cluster.node_mut(2).kill9();
+    let all = findings(&url, "{hero}").await;
+    says(&all, "nodes", Level::Problem, "CLUSTER FAILOVER");
+    assert!(of(&all, "nodes").what.contains(&host), "{all:?}");
+}
+
 #[tokio::test]
 async fn a_data_directory() {
     let dir = tempfile::tempdir().unwrap();
