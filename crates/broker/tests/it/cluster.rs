@@ -223,7 +223,7 @@ async fn each_further_node_is_checked_and_named() {
         return;
     };
     let last = &cluster.nodes()[2];
-    let host = last.host();
+    let host = format!("127.0.0.1:{}", last.port());
     last.say::<()>(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"])
         .unwrap();
     // {hero} is in the slot 8184, of the second node; context 2 is in that of the third one.

@@ -363,7 +363,7 @@ async fn each_node_of_a_cluster_is_examined() {
     );
     // {hero} is in the slot 8184, of the second node.
     let last = &cluster.nodes()[2];
-    let host = last.host();
+    let host = format!("127.0.0.1:{}", last.port());
     last.say::<()>(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"])
         .unwrap();
     let all = findings(&url, "{hero}").await;
