@@ -30,8 +30,10 @@ impl OverParts<'_> {
         let (node, me) = self.actor.identity().open(context).await?;
         let mut exit = Exit::DONE;
         for id in contexts(&node, self.name.as_ref()).await? {
-            let scope = Scope::new(me.clone(), node.context(id).await?);
-            context.enter(scope, self.needs).await?;
+            let part = node.context(id).await.map_err(CommandError::from);
+            let scope = Scope::new(me.clone(), part.map_err(|error| error.in_part(id))?);
+            let entered = context.enter(scope, self.needs).await;
+            entered.map_err(|error| error.in_part(id))?;
             context.out.begin_part(id);
             let ended = command(context).await;
             if let Some(what) = self.audit {

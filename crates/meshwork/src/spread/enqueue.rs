@@ -2,6 +2,7 @@
 
 use meshwork_broker::Enqueued;
 use meshwork_model::job::NewJob;
+use meshwork_model::keys::context::ContextKeys;
 use meshwork_model::name::JobId;
 use meshwork_model::spread::{Place, SpreadLayout, SpreadName, SpreadTicket};
 
@@ -58,7 +59,7 @@ impl Spread {
         let request = job.into_request()?;
         let patience = request.wait_budget();
         let (part, placed) = self.place(request).await?;
-        let client = &part.0.clients[part.1];
+        let client = self.state.client(&part.0, part.1).await?;
         Ok(E::answer(client, placed, patience)?)
     }
 
@@ -70,7 +71,7 @@ impl Spread {
         for _ in 0..TRIES {
             let (mut job, choice) = self.checked(request.clone(), &opened)?;
             for (part, if_present) in self.parts(&choice, &opened).await? {
-                let client = &opened.clients[part];
+                let client = self.state.client(&opened, part).await?;
                 job.id = client.next_job_id().await?;
                 job.spread = Some(self.ticket(&choice, &opened.layout, if_present));
                 let (back, stored) = client.store_one(job).await?;
@@ -141,11 +142,8 @@ impl Spread {
     ) -> Result<Option<(usize, JobId)>, SpreadError> {
         let mut found: Option<(usize, JobId)> = None;
         for id in &job.depends_on {
-            let is_in = |client: &crate::Client| {
-                let context = client.broker().keys().context();
-                context.is_some_and(|keys| id.as_str().starts_with(keys.prefix()))
-            };
-            let part = opened.clients.iter().position(is_in);
+            let part = ContextKeys::named_in(id.as_str());
+            let part = part.and_then(|context| opened.part_in(context));
             let part = part.ok_or_else(|| self.no_part(id.as_str()))?;
             match &found {
                 Some((first, other)) if *first != part => {
@@ -177,7 +175,7 @@ impl Spread {
                 old.map(|old| (old, true)).into_iter().collect()
             }
             Choice::Part(part) => vec![(*part, false)],
-            Choice::Load => vec![(self.state.loads.choose(opened, self.name()).await?, false)],
+            Choice::Load => vec![(self.state.choose(opened).await?, false)],
         })
     }
 

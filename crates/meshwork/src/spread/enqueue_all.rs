@@ -108,7 +108,7 @@ impl Spread {
         (part, if_present): (usize, bool),
         mut jobs: Vec<Open>,
     ) -> Result<Round<E::Answer>, SpreadError> {
-        let client = &opened.clients[part];
+        let client = self.state.client(opened, part).await?;
         let numbers = (0..jobs.len()).map(async |_| client.next_job_id().await);
         let numbers: Vec<_> = futures_util::stream::iter(numbers)
             .buffered(AT_ONCE)

@@ -35,6 +35,9 @@ pub enum SpreadError {
         "context {0} has the layout db: a part of a queue needs the layout prefix, as `meshwork context create --layout prefix` makes"
     )]
     Layout(ContextId),
+    /// A context is named twice.
+    #[error("context {0} is named twice: each part of a queue is a context of its own")]
+    Twice(ContextId),
     /// The entry of the queue in the registry cannot be read.
     #[error(
         "the parts of {0} in the registry cannot be read: `meshwork queue spread {0} --contexts …` writes them anew"
@@ -86,6 +89,19 @@ pub enum SpreadError {
     /// The text is no name of a queue.
     #[error(transparent)]
     Name(#[from] InvalidSpreadName),
+}
+
+impl SpreadError {
+    /// Returns true if the server, or a node of the Cluster, does not answer.
+    pub(super) fn is_outage(&self) -> bool {
+        let is_temporary = |error: &Error| matches!(error, Error::Broker(it) if it.is_temporary());
+        match self {
+            Self::Context(ContextError::Jobs(error)) => is_temporary(error),
+            Self::Context(error) => error.is_outage(),
+            Self::Job(error) => is_temporary(error),
+            _ => false,
+        }
+    }
 }
 
 impl From<NameError> for SpreadError {

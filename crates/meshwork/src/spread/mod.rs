@@ -13,9 +13,11 @@ mod serve;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures_util::future::try_join_all;
+use futures_util::future::join_all;
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::keys::context::{ContextId, ContextLayout};
+
+use tokio::sync::OnceCell;
 
 use crate::Client;
 use crate::context::{Acting, Caller, ContextHandle, Node};
@@ -59,15 +61,16 @@ struct State {
 #[derive(Debug)]
 struct Opened {
     layout: SpreadLayout,
-    clients: Vec<Client>,
+    /// Clients of the parts. One whose node did not answer is opened by the next call for it.
+    clients: Vec<OnceCell<Client>>,
 }
 
 impl Spread {
-    /// Opens a spread queue for an actor who may create jobs in all of its parts.
+    /// Opens a spread queue for an actor who may create jobs in all of its parts. Parts on a node that does not answer are
+    /// opened when a job goes there; jobs without a key go to other parts meanwhile.
     ///
     /// # Errors
-    /// [`SpreadError::NotSpread`]; [`SpreadError::Context`] if a permission is missing in a part or a call to the server
-    /// fails.
+    /// [`SpreadError::NotSpread`]; [`SpreadError::Context`] if a permission is missing in a part, or no part answers.
     pub async fn open(
         node: &Node,
         me: &impl Acting,
@@ -101,12 +104,12 @@ impl Spread {
     /// Returns the client of a part, with which its jobs are read and changed.
     ///
     /// # Errors
-    /// [`SpreadError::NoPart`].
-    pub fn part(&self, context: ContextId) -> Result<Client, SpreadError> {
+    /// [`SpreadError::NoPart`]; [`SpreadError::Context`] if the node of the part does not answer.
+    pub async fn part(&self, context: ContextId) -> Result<Client, SpreadError> {
         let opened = self.opened();
         let at = opened.part_in(context);
         let at = at.ok_or_else(|| self.no_part(&context.to_string()))?;
-        Ok(opened.clients[at].clone())
+        self.state.client(&opened, at).await.cloned()
     }
 
     /// Returns the context of the shorter of two parts that are drawn at random: for what lives whole in one part, such
@@ -116,7 +119,7 @@ impl Spread {
     /// [`SpreadError::Context`] or [`SpreadError::Job`] if a call to the server fails.
     pub async fn shorter_part(&self) -> Result<ContextHandle, SpreadError> {
         let opened = self.opened();
-        let at = self.state.loads.choose(&opened, self.name()).await?;
+        let at = self.state.choose(&opened).await?;
         part_of(&self.state.node, opened.layout.parts[at]).await
     }
 
@@ -144,6 +147,15 @@ impl Spread {
     }
 }
 
+impl State {
+    /// Returns the client of a part.
+    async fn client<'a>(&self, opened: &'a Opened, at: usize) -> Result<&'a Client, SpreadError> {
+        let id = opened.layout.parts[at];
+        let client = async || client(&self.node, &self.me, id).await;
+        opened.clients[at].get_or_try_init(client).await
+    }
+}
+
 impl Opened {
     /// Returns the place of a part in the layout.
     fn part_in(&self, context: ContextId) -> Option<usize> {
@@ -155,13 +167,29 @@ async fn open(node: &Node, me: &Caller, name: &SpreadName) -> Result<Opened, Spr
     let layout = node.spread(name).await?;
     let layout = layout.filter(|layout| layout.active > 0);
     let layout = layout.ok_or_else(|| SpreadError::NotSpread(name.clone()))?;
-    let clients = layout.parts.iter().map(async |id| {
-        let part = part_of(node, *id).await?;
-        let client = part.client(me, Object::Job, Operation::Create).await?;
-        Ok::<_, SpreadError>(client)
-    });
-    let clients = try_join_all(clients).await?;
-    Ok(Opened { layout, clients })
+    let parts = layout.parts.iter();
+    let tried = join_all(parts.map(|id| client(node, me, *id))).await;
+    let (mut clients, mut outage) = (Vec::new(), None);
+    for one in tried {
+        match one {
+            Ok(client) => clients.push(OnceCell::from(client)),
+            Err(error) if error.is_outage() => {
+                clients.push(OnceCell::new());
+                outage = Some(error);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    match outage {
+        Some(error) if !clients.iter().any(OnceCell::initialized) => Err(error),
+        _ => Ok(Opened { layout, clients }),
+    }
+}
+
+/// Returns a client of a part for an actor who may create jobs there.
+async fn client(node: &Node, me: &Caller, id: ContextId) -> Result<Client, SpreadError> {
+    let part = part_of(node, id).await?;
+    Ok(part.client(me, Object::Job, Operation::Create).await?)
 }
 
 /// Returns the context of a part. The keys of its jobs have to name it.

@@ -140,7 +140,7 @@ impl Node {
     /// The parts before stay parts if they come first.
     ///
     /// # Errors
-    /// As for [`Node::spread_queue`]; [`SpreadError::Layout`]; [`SpreadError::NoPart`] if an earlier part is missing from
+    /// As for [`Node::spread_queue`]; [`SpreadError::Layout`]; [`SpreadError::Twice`]; [`SpreadError::NoPart`] if an earlier part is missing from
     /// the beginning of the list.
     pub async fn spread_over(
         &self,
@@ -150,6 +150,10 @@ impl Node {
     ) -> Result<SpreadLayout, SpreadError> {
         if !(1..=MAX_PARTS).contains(&contexts.len()) {
             return Err(SpreadError::PartCount(contexts.len()));
+        }
+        if let Some(twice) = (1..contexts.len()).find(|at| contexts[..*at].contains(&contexts[*at]))
+        {
+            return Err(SpreadError::Twice(contexts[twice]));
         }
         self.check_admin(me, contexts).await?;
         for _ in 0..TRIES {

@@ -11,7 +11,7 @@ use meshwork_broker::context::{Commit, Database};
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::keys::context::{ContextId, ContextKeys};
 use meshwork_model::keys::hero::JobKeys;
-use meshwork_test_servers::servers::RealServer;
+use meshwork_test_servers::servers::{RealCluster, RealServer};
 use serde::{Deserialize, Serialize};
 
 /// A node with an actor.
@@ -30,7 +30,11 @@ impl World {
                 Conn::open(&target, &Default::default()).await.unwrap()
             }
         };
-        let node = Node::of(&Broker::new(conn, JobKeys::default()));
+        Self::of(Broker::new(conn, JobKeys::default()), server).await
+    }
+
+    async fn of(broker: Broker, server: Option<RealServer>) -> Self {
+        let node = Node::of(&broker);
         let key = new_key();
         node.trust(key.public(), None).await.unwrap();
         let me = node.identify(key).await.unwrap();
@@ -451,5 +455,46 @@ async fn typed_jobs_run_in_all_parts() {
     }
     for worker in workers {
         worker.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_context_is_one_part() {
+    let world = World::new().await;
+    let ids = world.spread_over(2).await.parts;
+    let twice = [ids[0], ids[1], ids[0]];
+    let refused = world.node.spread_over(&world.me, &name(), &twice).await;
+    assert!(matches!(refused, Err(SpreadError::Twice(id)) if id == ids[0]));
+    assert_eq!(world.node.spread(&name()).await.unwrap().unwrap().active, 2);
+}
+
+/// A failed node holds back only the jobs whose keys have their part there.
+#[tokio::test]
+async fn jobs_go_to_the_parts_of_live_nodes() {
+    let options = RealServer::redis().args(&["--cluster-require-full-coverage", "no"]);
+    let Some(mut cluster) = RealCluster::start(options, 0).await else {
+        return;
+    };
+    let target = Target::parse(&cluster.url(), TlsFiles::default()).unwrap();
+    let keys = JobKeys::new("{hero}".parse().unwrap());
+    let conn = Conn::open(&target, keys.namespace()).await.unwrap();
+    let world = World::of(Broker::new(conn, keys), None).await;
+    world.spread_over(6).await;
+    let before = world.open().await;
+    let host = format!("127.0.0.1:{}", cluster.nodes()[0].port());
+    cluster.node_mut(0).kill9();
+    let free = || JobRequest::new("osis".parse().unwrap(), "1");
+    for spread in [before, world.open().await] {
+        for _ in 0..20 {
+            spread.enqueue(free()).await.unwrap();
+        }
+        let mut keys = (0..50).map(|key| key.to_string());
+        let refused = loop {
+            let key = keys.next().expect("a third of the keys is on that node");
+            if let Err(error) = spread.enqueue(job(&key)).await {
+                break error.to_string();
+            }
+        };
+        assert!(refused.contains(&host), "{refused}");
     }
 }
