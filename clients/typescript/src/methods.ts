@@ -40,10 +40,12 @@ export const ROUTES: Record<string, Route> = {
   "context.get": { verb: "GET", path: "/v1/contexts/{id}", inPath: ["id"] },
   "context.list": { verb: "GET", path: "/v1/contexts", items: "contexts" },
   "dead.delete": { verb: "DELETE", path: "/v1/dead/{id}", inPath: ["id"] },
+  "dead.delete_many": { verb: "POST", path: "/v1/dead/delete", items: "jobs" },
   "dead.get": { verb: "GET", path: "/v1/dead/{id}", inPath: ["id"] },
   "dead.groups": { verb: "GET", path: "/v1/dead_groups", items: "groups" },
   "dead.list": { verb: "GET", path: "/v1/dead", items: "letters" },
   "dead.retry": { verb: "POST", path: "/v1/dead/{id}/retry", inPath: ["id"] },
+  "dead.retry_many": { verb: "POST", path: "/v1/dead/retry", items: "jobs" },
   "flow.approve": { verb: "POST", path: "/v1/flows/{id}/approve", inPath: ["id"] },
   "flow.cancel": { verb: "POST", path: "/v1/flows/{id}/cancel", inPath: ["id"] },
   "flow.dag": { verb: "GET", path: "/v1/flows/{id}/dag", inPath: ["id"] },
@@ -55,6 +57,7 @@ export const ROUTES: Record<string, Route> = {
   "flow.retry": { verb: "POST", path: "/v1/flows/{id}/retry", inPath: ["id"] },
   "flow.submit": { verb: "POST", path: "/v1/flows" },
   "job.cancel": { verb: "POST", path: "/v1/jobs/{id}/cancel", inPath: ["id"] },
+  "job.cancel_many": { verb: "POST", path: "/v1/jobs/cancel", items: "jobs" },
   "job.create": { verb: "POST", path: "/v1/jobs", keyed: true, waits: true },
   "job.delete": { verb: "DELETE", path: "/v1/jobs/{id}", inPath: ["id"] },
   "job.events": { verb: "GET", path: "/v1/jobs/{id}/events", inPath: ["id"] },
@@ -183,12 +186,22 @@ export class DeadMethods {
   constructor(private readonly caller: Caller) {}
 
   /** Delete a dead letter with its job. */
-  delete(params: Schemas["DeadParams"]): Promise<Schemas["Changed"]> {
+  delete(params: Schemas["JobParams"]): Promise<Schemas["Changed"]> {
     return this.caller.call("dead.delete", params);
   }
 
+  /** Delete a page of dead letters with their jobs. */
+  deleteMany(params: Schemas["DeadListParams"] = {}): Promise<Schemas["ChangedJobs"]> {
+    return this.caller.call("dead.delete_many", params);
+  }
+
+  /** Iterates over the items of all pages of `deleteMany`. */
+  iterDeleteMany(params: Schemas["DeadListParams"] = {}): AsyncGenerator<Schemas["ChangedJob"]> {
+    return this.caller.iterate("dead.delete_many", params);
+  }
+
   /** Read a dead letter. */
-  get(params: Schemas["DeadParams"]): Promise<Schemas["JobView"]> {
+  get(params: Schemas["JobParams"]): Promise<Schemas["JobView"]> {
     return this.caller.call("dead.get", params);
   }
 
@@ -208,13 +221,23 @@ export class DeadMethods {
   }
 
   /** Iterates over the items of all pages of `list`. */
-  iter(params: Schemas["DeadListParams"] = {}): AsyncGenerator<Schemas["DeadLetterView"]> {
+  iter(params: Schemas["DeadListParams"] = {}): AsyncGenerator<Schemas["ListedLetter"]> {
     return this.caller.iterate("dead.list", params);
   }
 
   /** Run the job of a dead letter again. */
-  retry(params: Schemas["DeadParams"]): Promise<Schemas["Changed"]> {
+  retry(params: Schemas["JobParams"]): Promise<Schemas["Changed"]> {
     return this.caller.call("dead.retry", params);
+  }
+
+  /** Run the jobs of a page of dead letters again. */
+  retryMany(params: Schemas["DeadListParams"] = {}): Promise<Schemas["ChangedJobs"]> {
+    return this.caller.call("dead.retry_many", params);
+  }
+
+  /** Iterates over the items of all pages of `retryMany`. */
+  iterRetryMany(params: Schemas["DeadListParams"] = {}): AsyncGenerator<Schemas["ChangedJob"]> {
+    return this.caller.iterate("dead.retry_many", params);
   }
 }
 
@@ -290,6 +313,16 @@ export class JobMethods {
   /** Cancel a job; a running one gets a request to stop. */
   cancel(params: Schemas["JobCancelParams"]): Promise<Schemas["Changed"]> {
     return this.caller.call("job.cancel", params);
+  }
+
+  /** Cancel the open jobs of a page of `job.list`; running ones get a request to stop. */
+  cancelMany(params: Schemas["JobListParams"] = {}): Promise<Schemas["ChangedJobs"]> {
+    return this.caller.call("job.cancel_many", params);
+  }
+
+  /** Iterates over the items of all pages of `cancelMany`. */
+  iterCancelMany(params: Schemas["JobListParams"] = {}): AsyncGenerator<Schemas["ChangedJob"]> {
+    return this.caller.iterate("job.cancel_many", params);
   }
 
   /** Enqueue a job, and wait for its end if `wait` is given. */

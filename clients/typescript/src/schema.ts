@@ -316,6 +316,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/dead/delete": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Delete a page of dead letters with their jobs
+         * @description Needs a key of the scope `admin`. In JSON-RPC: `dead.delete_many`.
+         */
+        post: operations["dead.delete_many"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/dead/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run the jobs of a page of dead letters again
+         * @description Needs a key of the scope `user`. In JSON-RPC: `dead.retry_many`.
+         */
+        post: operations["dead.retry_many"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/dead/{id}": {
         parameters: {
             query?: never;
@@ -586,6 +626,26 @@ export interface paths {
          * @description Needs a key of the scope `user`. In JSON-RPC: `job.create`.
          */
         post: operations["job.create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/jobs/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel the open jobs of a page of `job.list`; running ones get a request to stop
+         * @description Needs a key of the scope `user`. In JSON-RPC: `job.cancel_many`.
+         */
+        post: operations["job.cancel_many"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1441,6 +1501,28 @@ export interface components {
             /** @description Outcome: `stopping`, `ended`, `retrying`, `approved`, `rejected` or `deleted`. */
             result: string;
         };
+        /** @description Result for one job. */
+        ChangedJob: {
+            /** @description Id of the job. */
+            id: string;
+            /**
+             * Format: uint32
+             * @description Number of its context, a part with `spread`; null outside contexts.
+             */
+            part: number | null;
+            /**
+             * @description State after the call: `cancelled`, `stopping`, `ended`, `queued` or `deleted`; or why the job was not changed:
+             *     `unfinished`, `running`, `of_flow` or `missing`.
+             */
+            result: string;
+        };
+        /** @description Jobs that a call changed. */
+        ChangedJobs: {
+            /** @description The jobs of the page; without those that had ended before a cancel. */
+            jobs: components["schemas"]["ChangedJob"][];
+            /** @description Cursor of the next page; null after the last one. */
+            next: string | null;
+        };
         /** @description Page of contexts. */
         ContextPage: {
             /** @description The contexts, by number. */
@@ -1571,100 +1653,20 @@ export interface components {
             /** @description `next` of the part before. */
             cursor?: string | null;
         };
-        /** @description Dead letter in a list. */
-        DeadLetterView: {
-            /**
-             * Format: uint32
-             * @description Number of runs.
-             */
-            attempts: number;
-            /** @description Batch of the job. */
-            batch: string | null;
-            /** @description Id of the caller. */
-            caller: string;
-            /**
-             * Format: uint32
-             * @description Number of jobs that this one enqueued.
-             */
-            children: number;
-            /** @description False if the job runs alone on its worker. */
-            concurrent: boolean;
-            /** @description Id of the context, as the caller gave it. */
-            context: string;
-            /** @description Time of the creation, as in the record. */
-            created_at: string;
-            /** @description Kind of the failure, of a dead letter. */
-            dead: string | null;
-            /** @description Time of its death (RFC 3339). */
-            died_at: string;
-            /** @description Time of the end. */
-            ended_at: string | null;
-            /** @description Reason of the failure. Secrets of the environment are masked. */
-            error: string | null;
-            /** @description Group of workers that the job asks for. */
-            group: string | null;
-            /** @description Id of the job. */
-            id: string;
-            /** @description Worker that the job asks for. */
-            instance: string | null;
-            /** @description Concurrency key. */
-            key: string | null;
-            /**
-             * Format: uint32
-             * @description Number of runs whose worker died.
-             */
-            lost: number;
-            /** @description Job that enqueued this one. */
-            parent: string | null;
-            /** @description `high`, `normal` or `low`. */
-            priority: string;
-            /** @description Last progress that the job reported. */
-            progress: string | null;
-            /** @description Queue of the last claim. */
-            queue: string | null;
-            /**
-             * Format: uint32
-             * @description Number of retries: N allow N + 1 runs.
-             */
-            retries: number;
-            /** @description Time before which the job does not run (RFC 3339). */
-            run_at: string | null;
-            /**
-             * Format: uint32
-             * @description Number of times that the job put itself off.
-             */
-            snoozes: number;
-            /** @description Time by which a worker has to begin the job (RFC 3339). */
-            start_by: string | null;
-            /** @description Start of the last run (RFC 3339). */
-            started_at: string | null;
-            /** @description Status of the record: `dispatched`, `waiting_for_prerequisites`, `started`, `finished` or `error`. A status of another client is given as it is. */
-            status: string;
-            /** @description Labels. */
-            tags: string[];
-            /**
-             * Format: uint64
-             * @description Longest time of one run, in seconds.
-             */
-            timeout: number;
-            /** @description Type of the script; null where only the queue names it. */
-            type: string | null;
-            /** @description Unique name, with the time or the event until which it holds. */
-            unique: string | null;
-            /** @description Time of the last change. */
-            updated_at: string;
-            /** @description Worker of the last claim. */
-            worker: string | null;
-        };
         /** @description Page of dead letters. */
         DeadLetters: {
             /** @description The letters, the newest first. */
-            letters: components["schemas"]["DeadLetterView"][];
+            letters: components["schemas"]["ListedLetter"][];
             /** @description Cursor of the next page; null after the last one. */
             next: string | null;
         };
         /** @description A page of dead letters. */
         DeadListParams: {
+            /**
+             * Format: uint32
+             * @description Context of the jobs; none for jobs outside contexts.
+             */
+            context?: number | null;
             /** @description `next` of the page before. */
             cursor?: string | null;
             /**
@@ -1672,15 +1674,17 @@ export interface components {
              * @description Greatest number of letters, 1 to 1000. Default: 100. A page may have fewer, although more follow.
              */
             limit?: number | null;
+            /** @description Only jobs of this queue. */
+            queue?: string | null;
             /** @description Only letters of this kind of failure. */
             reason?: string | null;
+            /**
+             * @description True for the letters in all parts of the spread queue `queue`, or of all spread queues. Parts follow each other.
+             * @default false
+             */
+            spread?: boolean;
             /** @description Only jobs of this type. */
             type?: string | null;
-        };
-        /** @description The id of a dead letter. */
-        DeadParams: {
-            /** @description Id of the job. */
-            id: string;
         };
         /** @description A schedule that was deleted. */
         DeletedSchedule: {
@@ -1957,7 +1961,7 @@ export interface components {
         FlowSubmitParams: {
             /**
              * Format: uint32
-             * @description Its context; the only one of the store if none is given.
+             * @description Its context. Default: a part of the spread queue that `spread` or the file names, else the only context of the store.
              */
             context?: number | null;
             /** @description Name of a deployed flow. */
@@ -1977,6 +1981,8 @@ export interface components {
             } | null;
             /** @description Name of that file in errors: a flow is TOML if it ends with `.toml`, else YAML. Default: `flow.yaml`. */
             name?: string | null;
+            /** @description Spread queue, instead of the file's: the flow runs whole in the shorter of two of its parts. */
+            spread?: string | null;
         };
         /** @description Flow in a list. */
         FlowSummary: {
@@ -2129,6 +2135,11 @@ export interface components {
             queue?: string | null;
             /** @description Only jobs that were created at this time or later (RFC 3339). */
             since?: string | null;
+            /**
+             * @description True for the jobs in all parts of the spread queue `queue`, or of all spread queues. Parts follow each other.
+             * @default false
+             */
+            spread?: boolean;
             /** @description Jobs in this state, from the lists of the store: `queued` (of one queue), `running`, `delayed`, `ended` or `dead`. Only `queue` can be given with it. */
             state?: components["schemas"]["ListedState"] | null;
             /** @description Search: only jobs with this status: `queued`, `delayed`, `waiting`, `running`, `finished`, `failed`, `cancelled` or `stale`. */
@@ -2390,6 +2401,11 @@ export interface components {
             lost: number;
             /** @description Job that enqueued this one. */
             parent: string | null;
+            /**
+             * Format: uint32
+             * @description Number of its context, a part with `spread`; null outside contexts.
+             */
+            part: number | null;
             /** @description `high`, `normal` or `low`. */
             priority: string;
             /** @description Last progress that the job reported. */
@@ -2429,6 +2445,168 @@ export interface components {
             updated_at: string;
             /** @description Worker of the last claim. */
             worker: string | null;
+        };
+        /** @description Dead letter of a page. */
+        ListedLetter: {
+            /**
+             * Format: uint32
+             * @description Number of runs.
+             */
+            attempts: number;
+            /** @description Batch of the job. */
+            batch: string | null;
+            /** @description Id of the caller. */
+            caller: string;
+            /**
+             * Format: uint32
+             * @description Number of jobs that this one enqueued.
+             */
+            children: number;
+            /** @description False if the job runs alone on its worker. */
+            concurrent: boolean;
+            /** @description Id of the context, as the caller gave it. */
+            context: string;
+            /** @description Time of the creation, as in the record. */
+            created_at: string;
+            /** @description Kind of the failure, of a dead letter. */
+            dead: string | null;
+            /** @description Time of its death (RFC 3339). */
+            died_at: string;
+            /** @description Time of the end. */
+            ended_at: string | null;
+            /** @description Reason of the failure. Secrets of the environment are masked. */
+            error: string | null;
+            /** @description Group of workers that the job asks for. */
+            group: string | null;
+            /** @description Id of the job. */
+            id: string;
+            /** @description Worker that the job asks for. */
+            instance: string | null;
+            /** @description Concurrency key. */
+            key: string | null;
+            /**
+             * Format: uint32
+             * @description Number of runs whose worker died.
+             */
+            lost: number;
+            /** @description Job that enqueued this one. */
+            parent: string | null;
+            /**
+             * Format: uint32
+             * @description Number of its context, a part with `spread`; null outside contexts.
+             */
+            part: number | null;
+            /** @description `high`, `normal` or `low`. */
+            priority: string;
+            /** @description Last progress that the job reported. */
+            progress: string | null;
+            /** @description Queue of the last claim. */
+            queue: string | null;
+            /**
+             * Format: uint32
+             * @description Number of retries: N allow N + 1 runs.
+             */
+            retries: number;
+            /** @description Time before which the job does not run (RFC 3339). */
+            run_at: string | null;
+            /**
+             * Format: uint32
+             * @description Number of times that the job put itself off.
+             */
+            snoozes: number;
+            /** @description Time by which a worker has to begin the job (RFC 3339). */
+            start_by: string | null;
+            /** @description Start of the last run (RFC 3339). */
+            started_at: string | null;
+            /** @description Status of the record: `dispatched`, `waiting_for_prerequisites`, `started`, `finished` or `error`. A status of another client is given as it is. */
+            status: string;
+            /** @description Labels. */
+            tags: string[];
+            /**
+             * Format: uint64
+             * @description Longest time of one run, in seconds.
+             */
+            timeout: number;
+            /** @description Type of the script; null where only the queue names it. */
+            type: string | null;
+            /** @description Unique name, with the time or the event until which it holds. */
+            unique: string | null;
+            /** @description Time of the last change. */
+            updated_at: string;
+            /** @description Worker of the last claim. */
+            worker: string | null;
+        };
+        /** @description Queue of a list. */
+        ListedQueue: {
+            /**
+             * Format: uint64
+             * @description Greatest number of jobs that run at once; null for no limit.
+             */
+            concurrency: number | null;
+            /** @description True if new jobs are refused. */
+            draining: boolean;
+            /** @description True if keys take turns. */
+            fair: boolean;
+            /**
+             * Format: uint64
+             * @description Greatest number of jobs of one key that run at once; null for no limit.
+             */
+            key_concurrency: number | null;
+            /** @description Rate at which jobs of one key start; null for no limit. */
+            key_rate: string | null;
+            /** @description True for an old list, which clients of earlier systems use. */
+            legacy: boolean;
+            /**
+             * Format: uint64
+             * @description Greatest number of jobs that may wait in it; null for no limit.
+             */
+            limit: number | null;
+            /**
+             * Format: uint
+             * @description Number of workers that wait on it.
+             */
+            listeners: number;
+            /**
+             * Format: uint32
+             * @description Number of its context, the part of a spread queue; null outside contexts.
+             */
+            part: number | null;
+            /** @description True if no job may be claimed. Running jobs continue. */
+            paused: boolean;
+            /**
+             * Format: uint64
+             * @description Greatest size of a job in bytes; null for no limit.
+             */
+            payload: number | null;
+            /** @description List of the queue. */
+            queue: string;
+            /** @description Rate at which jobs start, such as `10/1m`; null for no limit. */
+            rate: string | null;
+            /** @description Limits of runs, by resource: sizes in bytes, `cpu` in milliseconds. */
+            run_limits: {
+                [key: string]: number;
+            };
+            /**
+             * Format: uint
+             * @description Number of running jobs from it.
+             */
+            running: number;
+            /** @description Profile of the sandbox; null for that of the worker. */
+            sandbox: string | null;
+            /**
+             * Format: uint
+             * @description Number of its jobs that wait for a slot of their concurrency key.
+             */
+            set_aside: number;
+            /**
+             * Format: uint
+             * @description Number of jobs that wait in it.
+             */
+            waiting: number;
+            /** @description Weights of keys in a fair queue. */
+            weights: {
+                [key: string]: number;
+            };
         };
         /** @description Jobs that the store lists in order. */
         ListedState: "queued" | "running" | "delayed" | "ended" | "dead";
@@ -2769,12 +2947,12 @@ export interface components {
         Purged: {
             /**
              * Format: uint
-             * @description Number of deleted jobs, at most 10,000.
+             * @description Number of deleted jobs, at most 10,000; in each part of a spread queue.
              */
             deleted: number;
             /** @description True if there may be more: repeat the call. */
             more: boolean;
-            /** @description List of the queue. */
+            /** @description List of the queue; name of a spread queue. */
             queue: string;
         };
         /** @description History of a queue, with all its priorities. */
@@ -2861,6 +3039,11 @@ export interface components {
              * @default null
              */
             sandbox?: string | null;
+            /**
+             * @description True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
+             * @default false
+             */
+            spread?: boolean;
         };
         /** @description The queues. */
         QueueList: {
@@ -2870,7 +3053,7 @@ export interface components {
              */
             age_ms: number;
             /** @description The queues, by name. Lists of other priorities are given if they have jobs or a limit. */
-            queues: components["schemas"]["QueueView"][];
+            queues: components["schemas"]["ListedQueue"][];
         };
         /** @description The place of queues. */
         QueueListParams: {
@@ -2879,6 +3062,11 @@ export interface components {
              * @description A context, whose keys are scanned by the call; none for the queues outside contexts.
              */
             context?: number | null;
+            /**
+             * @description True for the parts of all spread queues, whose keys are scanned by the call.
+             * @default false
+             */
+            spread?: boolean;
         };
         /** @description A queue. */
         QueueParams: {
@@ -2889,6 +3077,11 @@ export interface components {
             context?: number | null;
             /** @description The queue: `TYPE`, `TYPE:group:GROUP`, or its whole key. */
             queue: string;
+            /**
+             * @description True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
+             * @default false
+             */
+            spread?: boolean;
         };
         /** @description Part of a spread queue, with its jobs by state. */
         QueuePart: {
@@ -2946,7 +3139,7 @@ export interface components {
             /** @description The queue: `TYPE`, or `TYPE:group:GROUP`. */
             queue: string;
         };
-        /** @description Queue with its jobs by state. */
+        /** @description Queue with its jobs by state. Numbers of a spread queue are the sums of its parts, its settings those of the first part. */
         QueueState: {
             /**
              * Format: uint64
@@ -2979,8 +3172,17 @@ export interface components {
              * @description Greatest number of jobs that may wait in it; null for no limit.
              */
             limit: number | null;
+            /** @description True for a spread queue: each part has the limits for itself. In a queue with one part they hold exactly. */
+            limits_per_part: boolean;
+            /**
+             * Format: uint32
+             * @description Number of its context, a part of a spread queue; null outside contexts, and for all parts together.
+             */
+            part: number | null;
             /** @description True if more may run or be delayed: the scan counts 2,000 running and 2,000 delayed jobs of all queues. */
             partial: boolean;
+            /** @description Parts of a spread queue, by context; null for another queue. */
+            parts: components["schemas"]["QueueState"][] | null;
             /** @description True if no job may be claimed. Running jobs continue. */
             paused: boolean;
             /**
@@ -2988,7 +3190,7 @@ export interface components {
              * @description Greatest size of a job in bytes; null for no limit.
              */
             payload: number | null;
-            /** @description List of the queue. */
+            /** @description List of the queue; name of a spread queue. */
             queue: string;
             /** @description Rate at which jobs start, such as `10/1m`; null for no limit. */
             rate: string | null;
@@ -3016,73 +3218,6 @@ export interface components {
             /**
              * Format: uint
              * @description Number of jobs that wait in it, of all priorities.
-             */
-            waiting: number;
-            /** @description Weights of keys in a fair queue. */
-            weights: {
-                [key: string]: number;
-            };
-        };
-        /** @description Queue as JSON: its list, and what applies to it. */
-        QueueView: {
-            /**
-             * Format: uint64
-             * @description Greatest number of jobs that run at once; null for no limit.
-             */
-            concurrency: number | null;
-            /** @description True if new jobs are refused. */
-            draining: boolean;
-            /** @description True if keys take turns. */
-            fair: boolean;
-            /**
-             * Format: uint64
-             * @description Greatest number of jobs of one key that run at once; null for no limit.
-             */
-            key_concurrency: number | null;
-            /** @description Rate at which jobs of one key start; null for no limit. */
-            key_rate: string | null;
-            /** @description True for an old list, which clients of earlier systems use. */
-            legacy: boolean;
-            /**
-             * Format: uint64
-             * @description Greatest number of jobs that may wait in it; null for no limit.
-             */
-            limit: number | null;
-            /**
-             * Format: uint
-             * @description Number of workers that wait on it.
-             */
-            listeners: number;
-            /** @description True if no job may be claimed. Running jobs continue. */
-            paused: boolean;
-            /**
-             * Format: uint64
-             * @description Greatest size of a job in bytes; null for no limit.
-             */
-            payload: number | null;
-            /** @description List of the queue. */
-            queue: string;
-            /** @description Rate at which jobs start, such as `10/1m`; null for no limit. */
-            rate: string | null;
-            /** @description Limits of runs, by resource: sizes in bytes, `cpu` in milliseconds. */
-            run_limits: {
-                [key: string]: number;
-            };
-            /**
-             * Format: uint
-             * @description Number of running jobs from it.
-             */
-            running: number;
-            /** @description Profile of the sandbox; null for that of the worker. */
-            sandbox: string | null;
-            /**
-             * Format: uint
-             * @description Number of its jobs that wait for a slot of their concurrency key.
-             */
-            set_aside: number;
-            /**
-             * Format: uint
-             * @description Number of jobs that wait in it.
              */
             waiting: number;
             /** @description Weights of keys in a fair queue. */
@@ -4348,12 +4483,18 @@ export interface operations {
     "dead.list": {
         parameters: {
             query?: {
+                /** @description Context of the jobs; none for jobs outside contexts. */
+                context?: number | null;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
                 /** @description Greatest number of letters, 1 to 1000. Default: 100. A page may have fewer, although more follow. */
                 limit?: number | null;
+                /** @description Only jobs of this queue. */
+                queue?: string | null;
                 /** @description Only letters of this kind of failure. */
                 reason?: string | null;
+                /** @description True for the letters in all parts of the spread queue `queue`, or of all spread queues. Parts follow each other. */
+                spread?: boolean;
                 /** @description Only jobs of this type. */
                 type?: string | null;
             };
@@ -4392,12 +4533,147 @@ export interface operations {
             };
         };
     };
-    "dead.get": {
+    "dead.delete_many": {
         parameters: {
             query?: never;
             header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: uint32
+                     * @description Context of the jobs; none for jobs outside contexts.
+                     */
+                    context?: number | null;
+                    /** @description `next` of the page before. */
+                    cursor?: string | null;
+                    /**
+                     * Format: uint
+                     * @description Greatest number of letters, 1 to 1000. Default: 100. A page may have fewer, although more follow.
+                     */
+                    limit?: number | null;
+                    /** @description Only jobs of this queue. */
+                    queue?: string | null;
+                    /** @description Only letters of this kind of failure. */
+                    reason?: string | null;
+                    /**
+                     * @description True for the letters in all parts of the spread queue `queue`, or of all spread queues. Parts follow each other.
+                     * @default false
+                     */
+                    spread?: boolean;
+                    /** @description Only jobs of this type. */
+                    type?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedJobs"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedJobs"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "dead.retry_many": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: uint32
+                     * @description Context of the jobs; none for jobs outside contexts.
+                     */
+                    context?: number | null;
+                    /** @description `next` of the page before. */
+                    cursor?: string | null;
+                    /**
+                     * Format: uint
+                     * @description Greatest number of letters, 1 to 1000. Default: 100. A page may have fewer, although more follow.
+                     */
+                    limit?: number | null;
+                    /** @description Only jobs of this queue. */
+                    queue?: string | null;
+                    /** @description Only letters of this kind of failure. */
+                    reason?: string | null;
+                    /**
+                     * @description True for the letters in all parts of the spread queue `queue`, or of all spread queues. Parts follow each other.
+                     * @default false
+                     */
+                    spread?: boolean;
+                    /** @description Only jobs of this type. */
+                    type?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedJobs"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedJobs"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "dead.get": {
+        parameters: {
+            query?: {
+                /** @description Number of its context; none if it is of no context. */
+                context?: number | null;
+            };
+            header?: never;
             path: {
-                /** @description Id of the job. */
+                /** @description Id of the job; in a context its number, as `2001` or `12:2001`, or its key. */
                 id: string;
             };
             cookie?: never;
@@ -4435,10 +4711,13 @@ export interface operations {
     };
     "dead.delete": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Number of its context; none if it is of no context. */
+                context?: number | null;
+            };
             header?: never;
             path: {
-                /** @description Id of the job. */
+                /** @description Id of the job; in a context its number, as `2001` or `12:2001`, or its key. */
                 id: string;
             };
             cookie?: never;
@@ -4479,12 +4758,22 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description Id of the job. */
+                /** @description Id of the job; in a context its number, as `2001` or `12:2001`, or its key. */
                 id: string;
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: uint32
+                     * @description Number of its context; none if it is of no context.
+                     */
+                    context?: number | null;
+                };
+            };
+        };
         responses: {
             /** @description The call succeeded. */
             200: {
@@ -4658,7 +4947,7 @@ export interface operations {
                 "application/json": {
                     /**
                      * Format: uint32
-                     * @description Its context; the only one of the store if none is given.
+                     * @description Its context. Default: a part of the spread queue that `spread` or the file names, else the only context of the store.
                      */
                     context?: number | null;
                     /** @description Name of a deployed flow. */
@@ -4678,6 +4967,8 @@ export interface operations {
                     } | null;
                     /** @description Name of that file in errors: a flow is TOML if it ends with `.toml`, else YAML. Default: `flow.yaml`. */
                     name?: string | null;
+                    /** @description Spread queue, instead of the file's: the flow runs whole in the shorter of two of its parts. */
+                    spread?: string | null;
                 };
             };
         };
@@ -5131,6 +5422,8 @@ export interface operations {
                 queue?: string | null;
                 /** @description Only jobs that were created at this time or later (RFC 3339). */
                 since?: string | null;
+                /** @description True for the jobs in all parts of the spread queue `queue`, or of all spread queues. Parts follow each other. */
+                spread?: boolean;
                 /** @description Jobs in this state, from the lists of the store: `queued` (of one queue), `running`, `delayed`, `ended` or `dead`. Only `queue` can be given with it. */
                 state?: components["schemas"]["ListedState"] | null;
                 /** @description Search: only jobs with this status: `queued`, `delayed`, `waiting`, `running`, `finished`, `failed`, `cancelled` or `stale`. */
@@ -5306,6 +5599,88 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CreatedJob"];
+                };
+            };
+            /** @description The call failed. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    "job.cancel_many": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Only jobs of this batch. */
+                    batch?: string | null;
+                    /**
+                     * Format: uint32
+                     * @description Context of the jobs; none for jobs outside contexts.
+                     */
+                    context?: number | null;
+                    /** @description `next` of the page before. */
+                    cursor?: string | null;
+                    /** @description Only jobs of this group. */
+                    group?: string | null;
+                    /** @description Only jobs of this concurrency key. */
+                    key?: string | null;
+                    /**
+                     * Format: uint
+                     * @description Greatest number of jobs, 1 to 1000. Default: 100. A page may have fewer, although more follow.
+                     */
+                    limit?: number | null;
+                    /** @description Only jobs that this one enqueued. */
+                    parent?: string | null;
+                    /** @description Only jobs of this queue. */
+                    queue?: string | null;
+                    /** @description Only jobs that were created at this time or later (RFC 3339). */
+                    since?: string | null;
+                    /**
+                     * @description True for the jobs in all parts of the spread queue `queue`, or of all spread queues. Parts follow each other.
+                     * @default false
+                     */
+                    spread?: boolean;
+                    /** @description Jobs in this state, from the lists of the store: `queued` (of one queue), `running`, `delayed`, `ended` or `dead`. Only `queue` can be given with it. */
+                    state?: components["schemas"]["ListedState"] | null;
+                    /** @description Search: only jobs with this status: `queued`, `delayed`, `waiting`, `running`, `finished`, `failed`, `cancelled` or `stale`. */
+                    status?: string | null;
+                    /** @description Only jobs with this label. */
+                    tag?: string | null;
+                    /** @description Only jobs of this type. */
+                    type?: string | null;
+                    /** @description Only jobs that were created before this time (RFC 3339). */
+                    until?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description The call succeeded. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedJobs"];
+                };
+            };
+            /** @description The call succeeded. */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedJobs"];
                 };
             };
             /** @description The call failed. */
@@ -6195,6 +6570,8 @@ export interface operations {
             query?: {
                 /** @description A context, whose keys are scanned by the call; none for the queues outside contexts. */
                 context?: number | null;
+                /** @description True for the parts of all spread queues, whose keys are scanned by the call. */
+                spread?: boolean;
             };
             header?: never;
             path?: never;
@@ -6236,6 +6613,8 @@ export interface operations {
             query?: {
                 /** @description Its context; none for a queue outside contexts. */
                 context?: number | null;
+                /** @description True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`. */
+                spread?: boolean;
             };
             header?: never;
             path: {
@@ -6293,6 +6672,11 @@ export interface operations {
                      * @description Its context; none for a queue outside contexts.
                      */
                     context?: number | null;
+                    /**
+                     * @description True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
+                     * @default false
+                     */
+                    spread?: boolean;
                 };
             };
         };
@@ -6437,6 +6821,11 @@ export interface operations {
                      * @default null
                      */
                     sandbox?: string | null;
+                    /**
+                     * @description True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
+                     * @default false
+                     */
+                    spread?: boolean;
                 };
             };
         };
@@ -6585,6 +6974,11 @@ export interface operations {
                      * @description Its context; none for a queue outside contexts.
                      */
                     context?: number | null;
+                    /**
+                     * @description True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
+                     * @default false
+                     */
+                    spread?: boolean;
                 };
             };
         };
@@ -6636,6 +7030,11 @@ export interface operations {
                      * @description Its context; none for a queue outside contexts.
                      */
                     context?: number | null;
+                    /**
+                     * @description True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
+                     * @default false
+                     */
+                    spread?: boolean;
                 };
             };
         };
@@ -6687,6 +7086,11 @@ export interface operations {
                      * @description Its context; none for a queue outside contexts.
                      */
                     context?: number | null;
+                    /**
+                     * @description True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
+                     * @default false
+                     */
+                    spread?: boolean;
                 };
             };
         };

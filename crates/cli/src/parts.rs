@@ -1,7 +1,6 @@
 //! Commands over all parts of spread queues: the same command in each of their contexts.
 
-use meshwork::context::{ContextId, Node};
-use meshwork::spread::{SpreadError, SpreadName};
+use meshwork::spread::SpreadName;
 use meshwork_model::access::{Object, Operation};
 
 use crate::app::App;
@@ -29,7 +28,7 @@ impl OverParts<'_> {
     ) -> Result<Exit, CommandError> {
         let (node, me) = self.actor.identity().open(context).await?;
         let mut exit = Exit::DONE;
-        for id in contexts(&node, self.name.as_ref()).await? {
+        for id in node.spread_contexts(self.name.as_ref()).await? {
             let part = node.context(id).await.map_err(CommandError::from);
             let scope = Scope::new(me.clone(), part.map_err(|error| error.in_part(id))?);
             let entered = context.enter(scope, self.needs).await;
@@ -45,22 +44,4 @@ impl OverParts<'_> {
         context.out.end_parts()?;
         Ok(exit)
     }
-}
-
-/// Returns the contexts of the parts of a queue, or of all spread queues, each once.
-async fn contexts(node: &Node, name: Option<&SpreadName>) -> Result<Vec<ContextId>, CommandError> {
-    let mut contexts = match name {
-        Some(name) => {
-            let layout = node.spread(name).await?;
-            let layout = layout.ok_or_else(|| SpreadError::NotSpread(name.clone()))?;
-            layout.parts
-        }
-        None => {
-            let all = node.spreads().await?.into_iter();
-            all.flat_map(|(_, layout)| layout.parts).collect()
-        }
-    };
-    contexts.sort_unstable();
-    contexts.dedup();
-    Ok(contexts)
 }

@@ -19,7 +19,8 @@ pub const MAX_PARTS: usize = 64;
 
 /// Name of a spread queue: the type of its jobs, and their group if they have one, as in `python` and `python:group:io`.
 /// Jobs of all priorities are in the same queue.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct SpreadName {
     script_type: ScriptType,
     group: Option<Group>,
@@ -74,6 +75,20 @@ impl SpreadName {
 impl fmt::Display for SpreadName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.route().suffix())
+    }
+}
+
+impl From<SpreadName> for String {
+    fn from(name: SpreadName) -> Self {
+        name.to_string()
+    }
+}
+
+impl TryFrom<String> for SpreadName {
+    type Error = InvalidSpreadName;
+
+    fn try_from(text: String) -> Result<Self, InvalidSpreadName> {
+        text.parse()
     }
 }
 

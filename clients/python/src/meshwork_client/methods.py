@@ -42,10 +42,12 @@ ROUTES: dict[str, Route] = {
     "context.get": Route("GET", "/v1/contexts/{id}", in_path=("id",)),
     "context.list": Route("GET", "/v1/contexts", items="contexts"),
     "dead.delete": Route("DELETE", "/v1/dead/{id}", in_path=("id",)),
+    "dead.delete_many": Route("POST", "/v1/dead/delete", items="jobs"),
     "dead.get": Route("GET", "/v1/dead/{id}", in_path=("id",)),
     "dead.groups": Route("GET", "/v1/dead_groups", items="groups"),
     "dead.list": Route("GET", "/v1/dead", items="letters"),
     "dead.retry": Route("POST", "/v1/dead/{id}/retry", in_path=("id",)),
+    "dead.retry_many": Route("POST", "/v1/dead/retry", items="jobs"),
     "flow.approve": Route("POST", "/v1/flows/{id}/approve", in_path=("id",)),
     "flow.cancel": Route("POST", "/v1/flows/{id}/cancel", in_path=("id",)),
     "flow.dag": Route("GET", "/v1/flows/{id}/dag", in_path=("id",)),
@@ -57,6 +59,7 @@ ROUTES: dict[str, Route] = {
     "flow.retry": Route("POST", "/v1/flows/{id}/retry", in_path=("id",)),
     "flow.submit": Route("POST", "/v1/flows"),
     "job.cancel": Route("POST", "/v1/jobs/{id}/cancel", in_path=("id",)),
+    "job.cancel_many": Route("POST", "/v1/jobs/cancel", items="jobs"),
     "job.create": Route("POST", "/v1/jobs", keyed=True, waits=True),
     "job.delete": Route("DELETE", "/v1/jobs/{id}", in_path=("id",)),
     "job.events": Route("GET", "/v1/jobs/{id}/events", in_path=("id",)),
@@ -181,11 +184,19 @@ class DeadMethods:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    def delete(self, **params: Unpack[types.DeadParams]) -> types.Changed:
+    def delete(self, **params: Unpack[types.JobParams]) -> types.Changed:
         """Delete a dead letter with its job."""
         return self._caller.call("dead.delete", params)
 
-    def get(self, **params: Unpack[types.DeadParams]) -> types.JobView:
+    def delete_many(self, **params: Unpack[types.DeadListParams]) -> types.ChangedJobs:
+        """Delete a page of dead letters with their jobs."""
+        return self._caller.call("dead.delete_many", params)
+
+    def iter_delete_many(self, **params: Unpack[types.DeadListParams]) -> Iterator[types.ChangedJob]:
+        """Iterate over the items of all pages of `delete_many`."""
+        return self._caller.iterate("dead.delete_many", params)
+
+    def get(self, **params: Unpack[types.JobParams]) -> types.JobView:
         """Read a dead letter."""
         return self._caller.call("dead.get", params)
 
@@ -201,13 +212,21 @@ class DeadMethods:
         """List dead letters, the newest first."""
         return self._caller.call("dead.list", params)
 
-    def iter(self, **params: Unpack[types.DeadListParams]) -> Iterator[types.DeadLetterView]:
+    def iter(self, **params: Unpack[types.DeadListParams]) -> Iterator[types.ListedLetter]:
         """Iterate over the items of all pages of `list`."""
         return self._caller.iterate("dead.list", params)
 
-    def retry(self, **params: Unpack[types.DeadParams]) -> types.Changed:
+    def retry(self, **params: Unpack[types.JobParams]) -> types.Changed:
         """Run the job of a dead letter again."""
         return self._caller.call("dead.retry", params)
+
+    def retry_many(self, **params: Unpack[types.DeadListParams]) -> types.ChangedJobs:
+        """Run the jobs of a page of dead letters again."""
+        return self._caller.call("dead.retry_many", params)
+
+    def iter_retry_many(self, **params: Unpack[types.DeadListParams]) -> Iterator[types.ChangedJob]:
+        """Iterate over the items of all pages of `retry_many`."""
+        return self._caller.iterate("dead.retry_many", params)
 
 
 class FlowMethods:
@@ -274,6 +293,14 @@ class JobMethods:
     def cancel(self, **params: Unpack[types.JobCancelParams]) -> types.Changed:
         """Cancel a job; a running one gets a request to stop."""
         return self._caller.call("job.cancel", params)
+
+    def cancel_many(self, **params: Unpack[types.JobListParams]) -> types.ChangedJobs:
+        """Cancel the open jobs of a page of `job.list`; running ones get a request to stop."""
+        return self._caller.call("job.cancel_many", params)
+
+    def iter_cancel_many(self, **params: Unpack[types.JobListParams]) -> Iterator[types.ChangedJob]:
+        """Iterate over the items of all pages of `cancel_many`."""
+        return self._caller.iterate("job.cancel_many", params)
 
     def create(self, *, idempotency_key: str | None = None, **params: Unpack[types.NewJobParams]) -> types.CreatedJob:
         """Enqueue a job, and wait for its end if `wait` is given."""
@@ -631,11 +658,19 @@ class AsyncDeadMethods:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    async def delete(self, **params: Unpack[types.DeadParams]) -> types.Changed:
+    async def delete(self, **params: Unpack[types.JobParams]) -> types.Changed:
         """Delete a dead letter with its job."""
         return await self._caller.call("dead.delete", params)
 
-    async def get(self, **params: Unpack[types.DeadParams]) -> types.JobView:
+    async def delete_many(self, **params: Unpack[types.DeadListParams]) -> types.ChangedJobs:
+        """Delete a page of dead letters with their jobs."""
+        return await self._caller.call("dead.delete_many", params)
+
+    def iter_delete_many(self, **params: Unpack[types.DeadListParams]) -> AsyncIterator[types.ChangedJob]:
+        """Iterate over the items of all pages of `delete_many`."""
+        return self._caller.iterate("dead.delete_many", params)
+
+    async def get(self, **params: Unpack[types.JobParams]) -> types.JobView:
         """Read a dead letter."""
         return await self._caller.call("dead.get", params)
 
@@ -651,13 +686,21 @@ class AsyncDeadMethods:
         """List dead letters, the newest first."""
         return await self._caller.call("dead.list", params)
 
-    def iter(self, **params: Unpack[types.DeadListParams]) -> AsyncIterator[types.DeadLetterView]:
+    def iter(self, **params: Unpack[types.DeadListParams]) -> AsyncIterator[types.ListedLetter]:
         """Iterate over the items of all pages of `list`."""
         return self._caller.iterate("dead.list", params)
 
-    async def retry(self, **params: Unpack[types.DeadParams]) -> types.Changed:
+    async def retry(self, **params: Unpack[types.JobParams]) -> types.Changed:
         """Run the job of a dead letter again."""
         return await self._caller.call("dead.retry", params)
+
+    async def retry_many(self, **params: Unpack[types.DeadListParams]) -> types.ChangedJobs:
+        """Run the jobs of a page of dead letters again."""
+        return await self._caller.call("dead.retry_many", params)
+
+    def iter_retry_many(self, **params: Unpack[types.DeadListParams]) -> AsyncIterator[types.ChangedJob]:
+        """Iterate over the items of all pages of `retry_many`."""
+        return self._caller.iterate("dead.retry_many", params)
 
 
 class AsyncFlowMethods:
@@ -724,6 +767,14 @@ class AsyncJobMethods:
     async def cancel(self, **params: Unpack[types.JobCancelParams]) -> types.Changed:
         """Cancel a job; a running one gets a request to stop."""
         return await self._caller.call("job.cancel", params)
+
+    async def cancel_many(self, **params: Unpack[types.JobListParams]) -> types.ChangedJobs:
+        """Cancel the open jobs of a page of `job.list`; running ones get a request to stop."""
+        return await self._caller.call("job.cancel_many", params)
+
+    def iter_cancel_many(self, **params: Unpack[types.JobListParams]) -> AsyncIterator[types.ChangedJob]:
+        """Iterate over the items of all pages of `cancel_many`."""
+        return self._caller.iterate("job.cancel_many", params)
 
     async def create(self, *, idempotency_key: str | None = None, **params: Unpack[types.NewJobParams]) -> types.CreatedJob:
         """Enqueue a job, and wait for its end if `wait` is given."""

@@ -200,6 +200,41 @@ class ChangedFlow(TypedDict):
     """
 
 
+class ChangedJob(TypedDict):
+    """
+    Result for one job.
+    """
+
+    id: str
+    """
+    Id of the job.
+    """
+    part: int | None
+    """
+    Number of its context, a part with `spread`; null outside contexts.
+    """
+    result: str
+    """
+    State after the call: `cancelled`, `stopping`, `ended`, `queued` or `deleted`; or why the job was not changed:
+    `unfinished`, `running`, `of_flow` or `missing`.
+    """
+
+
+class ChangedJobs(TypedDict):
+    """
+    Jobs that a call changed.
+    """
+
+    jobs: list[ChangedJob]
+    """
+    The jobs of the page; without those that had ended before a cancel.
+    """
+    next: str | None
+    """
+    Cursor of the next page; null after the last one.
+    """
+
+
 class ContextParams(TypedDict):
     """
     A context.
@@ -373,161 +408,15 @@ class DeadGroupsParams(TypedDict):
     """
 
 
-class DeadLetterView(TypedDict):
-    """
-    Dead letter in a list.
-    """
-
-    attempts: int
-    """
-    Number of runs.
-    """
-    batch: str | None
-    """
-    Batch of the job.
-    """
-    caller: str
-    """
-    Id of the caller.
-    """
-    children: int
-    """
-    Number of jobs that this one enqueued.
-    """
-    concurrent: bool
-    """
-    False if the job runs alone on its worker.
-    """
-    context: str
-    """
-    Id of the context, as the caller gave it.
-    """
-    created_at: str
-    """
-    Time of the creation, as in the record.
-    """
-    dead: str | None
-    """
-    Kind of the failure, of a dead letter.
-    """
-    died_at: str
-    """
-    Time of its death (RFC 3339).
-    """
-    ended_at: str | None
-    """
-    Time of the end.
-    """
-    error: str | None
-    """
-    Reason of the failure. Secrets of the environment are masked.
-    """
-    group: str | None
-    """
-    Group of workers that the job asks for.
-    """
-    id: str
-    """
-    Id of the job.
-    """
-    instance: str | None
-    """
-    Worker that the job asks for.
-    """
-    key: str | None
-    """
-    Concurrency key.
-    """
-    lost: int
-    """
-    Number of runs whose worker died.
-    """
-    parent: str | None
-    """
-    Job that enqueued this one.
-    """
-    priority: str
-    """
-    `high`, `normal` or `low`.
-    """
-    progress: str | None
-    """
-    Last progress that the job reported.
-    """
-    queue: str | None
-    """
-    Queue of the last claim.
-    """
-    retries: int
-    """
-    Number of retries: N allow N + 1 runs.
-    """
-    run_at: str | None
-    """
-    Time before which the job does not run (RFC 3339).
-    """
-    snoozes: int
-    """
-    Number of times that the job put itself off.
-    """
-    start_by: str | None
-    """
-    Time by which a worker has to begin the job (RFC 3339).
-    """
-    started_at: str | None
-    """
-    Start of the last run (RFC 3339).
-    """
-    status: str
-    """
-    Status of the record: `dispatched`, `waiting_for_prerequisites`, `started`, `finished` or `error`. A status of another client is given as it is.
-    """
-    tags: list[str]
-    """
-    Labels.
-    """
-    timeout: int
-    """
-    Longest time of one run, in seconds.
-    """
-    type: str | None
-    """
-    Type of the script; null where only the queue names it.
-    """
-    unique: str | None
-    """
-    Unique name, with the time or the event until which it holds.
-    """
-    updated_at: str
-    """
-    Time of the last change.
-    """
-    worker: str | None
-    """
-    Worker of the last claim.
-    """
-
-
-class DeadLetters(TypedDict):
-    """
-    Page of dead letters.
-    """
-
-    letters: list[DeadLetterView]
-    """
-    The letters, the newest first.
-    """
-    next: str | None
-    """
-    Cursor of the next page; null after the last one.
-    """
-
-
 class DeadListParams(TypedDict):
     """
     A page of dead letters.
     """
 
+    context: NotRequired[int | None]
+    """
+    Context of the jobs; none for jobs outside contexts.
+    """
     cursor: NotRequired[str | None]
     """
     `next` of the page before.
@@ -536,24 +425,21 @@ class DeadListParams(TypedDict):
     """
     Greatest number of letters, 1 to 1000. Default: 100. A page may have fewer, although more follow.
     """
+    queue: NotRequired[str | None]
+    """
+    Only jobs of this queue.
+    """
     reason: NotRequired[str | None]
     """
     Only letters of this kind of failure.
     """
+    spread: NotRequired[bool]
+    """
+    True for the letters in all parts of the spread queue `queue`, or of all spread queues. Parts follow each other.
+    """
     type: NotRequired[str | None]
     """
     Only jobs of this type.
-    """
-
-
-class DeadParams(TypedDict):
-    """
-    The id of a dead letter.
-    """
-
-    id: str
-    """
-    Id of the job.
     """
 
 
@@ -976,7 +862,7 @@ class FlowSubmitParams(TypedDict):
 
     context: NotRequired[int | None]
     """
-    Its context; the only one of the store if none is given.
+    Its context. Default: a part of the spread queue that `spread` or the file names, else the only context of the store.
     """
     deployed: NotRequired[str | None]
     """
@@ -997,6 +883,10 @@ class FlowSubmitParams(TypedDict):
     name: NotRequired[str | None]
     """
     Name of that file in errors: a flow is TOML if it ends with `.toml`, else YAML. Default: `flow.yaml`.
+    """
+    spread: NotRequired[str | None]
+    """
+    Spread queue, instead of the file's: the flow runs whole in the shorter of two of its parts.
     """
 
 
@@ -1381,6 +1271,10 @@ class ListedJob(TypedDict):
     """
     Job that enqueued this one.
     """
+    part: int | None
+    """
+    Number of its context, a part with `spread`; null outside contexts.
+    """
     priority: str
     """
     `high`, `normal` or `low`.
@@ -1440,6 +1334,228 @@ class ListedJob(TypedDict):
     worker: str | None
     """
     Worker of the last claim.
+    """
+
+
+class ListedLetter(TypedDict):
+    """
+    Dead letter of a page.
+    """
+
+    attempts: int
+    """
+    Number of runs.
+    """
+    batch: str | None
+    """
+    Batch of the job.
+    """
+    caller: str
+    """
+    Id of the caller.
+    """
+    children: int
+    """
+    Number of jobs that this one enqueued.
+    """
+    concurrent: bool
+    """
+    False if the job runs alone on its worker.
+    """
+    context: str
+    """
+    Id of the context, as the caller gave it.
+    """
+    created_at: str
+    """
+    Time of the creation, as in the record.
+    """
+    dead: str | None
+    """
+    Kind of the failure, of a dead letter.
+    """
+    died_at: str
+    """
+    Time of its death (RFC 3339).
+    """
+    ended_at: str | None
+    """
+    Time of the end.
+    """
+    error: str | None
+    """
+    Reason of the failure. Secrets of the environment are masked.
+    """
+    group: str | None
+    """
+    Group of workers that the job asks for.
+    """
+    id: str
+    """
+    Id of the job.
+    """
+    instance: str | None
+    """
+    Worker that the job asks for.
+    """
+    key: str | None
+    """
+    Concurrency key.
+    """
+    lost: int
+    """
+    Number of runs whose worker died.
+    """
+    parent: str | None
+    """
+    Job that enqueued this one.
+    """
+    part: int | None
+    """
+    Number of its context, a part with `spread`; null outside contexts.
+    """
+    priority: str
+    """
+    `high`, `normal` or `low`.
+    """
+    progress: str | None
+    """
+    Last progress that the job reported.
+    """
+    queue: str | None
+    """
+    Queue of the last claim.
+    """
+    retries: int
+    """
+    Number of retries: N allow N + 1 runs.
+    """
+    run_at: str | None
+    """
+    Time before which the job does not run (RFC 3339).
+    """
+    snoozes: int
+    """
+    Number of times that the job put itself off.
+    """
+    start_by: str | None
+    """
+    Time by which a worker has to begin the job (RFC 3339).
+    """
+    started_at: str | None
+    """
+    Start of the last run (RFC 3339).
+    """
+    status: str
+    """
+    Status of the record: `dispatched`, `waiting_for_prerequisites`, `started`, `finished` or `error`. A status of another client is given as it is.
+    """
+    tags: list[str]
+    """
+    Labels.
+    """
+    timeout: int
+    """
+    Longest time of one run, in seconds.
+    """
+    type: str | None
+    """
+    Type of the script; null where only the queue names it.
+    """
+    unique: str | None
+    """
+    Unique name, with the time or the event until which it holds.
+    """
+    updated_at: str
+    """
+    Time of the last change.
+    """
+    worker: str | None
+    """
+    Worker of the last claim.
+    """
+
+
+class ListedQueue(TypedDict):
+    """
+    Queue of a list.
+    """
+
+    concurrency: int | None
+    """
+    Greatest number of jobs that run at once; null for no limit.
+    """
+    draining: bool
+    """
+    True if new jobs are refused.
+    """
+    fair: bool
+    """
+    True if keys take turns.
+    """
+    key_concurrency: int | None
+    """
+    Greatest number of jobs of one key that run at once; null for no limit.
+    """
+    key_rate: str | None
+    """
+    Rate at which jobs of one key start; null for no limit.
+    """
+    legacy: bool
+    """
+    True for an old list, which clients of earlier systems use.
+    """
+    limit: int | None
+    """
+    Greatest number of jobs that may wait in it; null for no limit.
+    """
+    listeners: int
+    """
+    Number of workers that wait on it.
+    """
+    part: int | None
+    """
+    Number of its context, the part of a spread queue; null outside contexts.
+    """
+    paused: bool
+    """
+    True if no job may be claimed. Running jobs continue.
+    """
+    payload: int | None
+    """
+    Greatest size of a job in bytes; null for no limit.
+    """
+    queue: str
+    """
+    List of the queue.
+    """
+    rate: str | None
+    """
+    Rate at which jobs start, such as `10/1m`; null for no limit.
+    """
+    run_limits: dict[str, int]
+    """
+    Limits of runs, by resource: sizes in bytes, `cpu` in milliseconds.
+    """
+    running: int
+    """
+    Number of running jobs from it.
+    """
+    sandbox: str | None
+    """
+    Profile of the sandbox; null for that of the worker.
+    """
+    set_aside: int
+    """
+    Number of its jobs that wait for a slot of their concurrency key.
+    """
+    waiting: int
+    """
+    Number of jobs that wait in it.
+    """
+    weights: dict[str, int]
+    """
+    Weights of keys in a fair queue.
     """
 
 
@@ -1788,7 +1904,7 @@ class Purged(TypedDict):
 
     deleted: int
     """
-    Number of deleted jobs, at most 10,000.
+    Number of deleted jobs, at most 10,000; in each part of a spread queue.
     """
     more: bool
     """
@@ -1796,7 +1912,7 @@ class Purged(TypedDict):
     """
     queue: str
     """
-    List of the queue.
+    List of the queue; name of a spread queue.
     """
 
 
@@ -1875,6 +1991,25 @@ class QueueLimitParams(TypedDict):
     """
     Profile of the sandbox of its jobs: `open`, `standard` or `strict`.
     """
+    spread: NotRequired[bool]
+    """
+    True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
+    """
+
+
+class QueueList(TypedDict):
+    """
+    The queues.
+    """
+
+    age_ms: int
+    """
+    Age of the scan that found them, in milliseconds.
+    """
+    queues: list[ListedQueue]
+    """
+    The queues, by name. Lists of other priorities are given if they have jobs or a limit.
+    """
 
 
 class QueueListParams(TypedDict):
@@ -1885,6 +2020,10 @@ class QueueListParams(TypedDict):
     context: NotRequired[int | None]
     """
     A context, whose keys are scanned by the call; none for the queues outside contexts.
+    """
+    spread: NotRequired[bool]
+    """
+    True for the parts of all spread queues, whose keys are scanned by the call.
     """
 
 
@@ -1900,6 +2039,10 @@ class QueueParams(TypedDict):
     queue: str
     """
     The queue: `TYPE`, `TYPE:group:GROUP`, or its whole key.
+    """
+    spread: NotRequired[bool]
+    """
+    True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
     """
 
 
@@ -1977,7 +2120,7 @@ class QueueSpreadParams(TypedDict):
 
 class QueueState(TypedDict):
     """
-    Queue with its jobs by state.
+    Queue with its jobs by state. Numbers of a spread queue are the sums of its parts, its settings those of the first part.
     """
 
     age_ms: int
@@ -2012,9 +2155,21 @@ class QueueState(TypedDict):
     """
     Greatest number of jobs that may wait in it; null for no limit.
     """
+    limits_per_part: bool
+    """
+    True for a spread queue: each part has the limits for itself. In a queue with one part they hold exactly.
+    """
+    part: int | None
+    """
+    Number of its context, a part of a spread queue; null outside contexts, and for all parts together.
+    """
     partial: bool
     """
     True if more may run or be delayed: the scan counts 2,000 running and 2,000 delayed jobs of all queues.
+    """
+    parts: list[QueueState] | None
+    """
+    Parts of a spread queue, by context; null for another queue.
     """
     paused: bool
     """
@@ -2026,7 +2181,7 @@ class QueueState(TypedDict):
     """
     queue: str
     """
-    List of the queue.
+    List of the queue; name of a spread queue.
     """
     rate: str | None
     """
@@ -2055,85 +2210,6 @@ class QueueState(TypedDict):
     waiting: int
     """
     Number of jobs that wait in it, of all priorities.
-    """
-    weights: dict[str, int]
-    """
-    Weights of keys in a fair queue.
-    """
-
-
-class QueueView(TypedDict):
-    """
-    Queue as JSON: its list, and what applies to it.
-    """
-
-    concurrency: int | None
-    """
-    Greatest number of jobs that run at once; null for no limit.
-    """
-    draining: bool
-    """
-    True if new jobs are refused.
-    """
-    fair: bool
-    """
-    True if keys take turns.
-    """
-    key_concurrency: int | None
-    """
-    Greatest number of jobs of one key that run at once; null for no limit.
-    """
-    key_rate: str | None
-    """
-    Rate at which jobs of one key start; null for no limit.
-    """
-    legacy: bool
-    """
-    True for an old list, which clients of earlier systems use.
-    """
-    limit: int | None
-    """
-    Greatest number of jobs that may wait in it; null for no limit.
-    """
-    listeners: int
-    """
-    Number of workers that wait on it.
-    """
-    paused: bool
-    """
-    True if no job may be claimed. Running jobs continue.
-    """
-    payload: int | None
-    """
-    Greatest size of a job in bytes; null for no limit.
-    """
-    queue: str
-    """
-    List of the queue.
-    """
-    rate: str | None
-    """
-    Rate at which jobs start, such as `10/1m`; null for no limit.
-    """
-    run_limits: dict[str, int]
-    """
-    Limits of runs, by resource: sizes in bytes, `cpu` in milliseconds.
-    """
-    running: int
-    """
-    Number of running jobs from it.
-    """
-    sandbox: str | None
-    """
-    Profile of the sandbox; null for that of the worker.
-    """
-    set_aside: int
-    """
-    Number of its jobs that wait for a slot of their concurrency key.
-    """
-    waiting: int
-    """
-    Number of jobs that wait in it.
     """
     weights: dict[str, int]
     """
@@ -2805,6 +2881,21 @@ class ContextPage(TypedDict):
     """
 
 
+class DeadLetters(TypedDict):
+    """
+    Page of dead letters.
+    """
+
+    letters: list[ListedLetter]
+    """
+    The letters, the newest first.
+    """
+    next: str | None
+    """
+    Cursor of the next page; null after the last one.
+    """
+
+
 class FlowGetParams(TypedDict):
     """
     A flow, and a wait for its end.
@@ -2879,6 +2970,10 @@ class JobListParams(TypedDict):
     since: NotRequired[str | None]
     """
     Only jobs that were created at this time or later (RFC 3339).
+    """
+    spread: NotRequired[bool]
+    """
+    True for the jobs in all parts of the spread queue `queue`, or of all spread queues. Parts follow each other.
     """
     state: NotRequired[ListedState | None]
     """
@@ -3161,21 +3256,6 @@ class QueueHistory(TypedDict):
     queue: str
     """
     List of the queue.
-    """
-
-
-class QueueList(TypedDict):
-    """
-    The queues.
-    """
-
-    age_ms: int
-    """
-    Age of the scan that found them, in milliseconds.
-    """
-    queues: list[QueueView]
-    """
-    The queues, by name. Lists of other priorities are given if they have jobs or a limit.
     """
 
 

@@ -22,11 +22,6 @@ pub enum BulkCancel {
     Force,
 }
 
-/// Returns true if a job has not ended and no cancel was requested.
-fn is_cancellable(job: &Job) -> bool {
-    job.status().is_some_and(|status| !status.is_final()) && job.stop.is_none()
-}
-
 impl Client {
     /// Cancels all open jobs that match `filter`, in pages of some hundred jobs. Reports each with its new state, which
     /// is `None` in a dry run. Returns their number. Jobs that are enqueued meanwhile may be included; bound the
@@ -43,7 +38,7 @@ impl Client {
         let (mut meant, mut from) = (0, 0);
         loop {
             let mut page = self.find(filter, from).await?;
-            page.jobs.retain(is_cancellable);
+            page.jobs.retain(Job::is_cancellable);
             meant += page.jobs.len();
             if how == BulkCancel::DryRun {
                 page.jobs.iter().for_each(|job| report(job, None));

@@ -52,10 +52,11 @@ impl FlowTimes {
     }
 }
 
-/// Returns the plan as a flow starts with it: without its schedule.
+/// Returns the plan as a flow starts with it: without its schedule and its spread queue.
 pub(super) fn submitted(plan: &Plan) -> Plan {
     Plan {
         schedule: None,
+        spread: None,
         ..plan.clone()
     }
 }

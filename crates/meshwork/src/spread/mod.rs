@@ -8,6 +8,7 @@ mod enqueue;
 mod enqueue_all;
 mod error;
 mod load;
+mod parts;
 mod registry;
 mod serve;
 
@@ -24,6 +25,7 @@ use crate::context::{Acting, Caller, ContextHandle, Node};
 pub use error::SpreadError;
 use load::Loads;
 pub use meshwork_model::spread::{InvalidSpreadName, MAX_PARTS, SpreadLayout, SpreadName};
+pub use parts::{SpreadPart, SpreadState};
 
 /// Greatest number of attempts of a call whose layout changes meanwhile.
 const TRIES: usize = 16;

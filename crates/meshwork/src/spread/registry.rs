@@ -11,8 +11,8 @@
 //! 4. All old parts see the new generation. When none has unfinished jobs of a moving key, one commit removes the number
 //!    before.
 
+use meshwork_broker::Broker;
 use meshwork_broker::context::{Commit, Database};
-use meshwork_broker::{Broker, QueueDepth, SpreadKeys};
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::keys::context::{ContextId, ContextLayout};
 use meshwork_model::queue::QueueSettings;
@@ -181,21 +181,8 @@ impl Node {
         Err(SpreadError::Busy(name.clone()))
     }
 
-    /// Counts the unfinished jobs of a queue in a part.
-    ///
-    /// # Errors
-    /// There is no such context, or a call to the server fails.
-    pub async fn part_depth(
-        &self,
-        name: &SpreadName,
-        part: ContextId,
-    ) -> Result<QueueDepth, SpreadError> {
-        let (broker, queue) = self.in_part(name, part).await?;
-        Ok(broker.depth(&queue).await?)
-    }
-
     /// Returns the broker of a part, and the key of the queue there.
-    async fn in_part(
+    pub(super) async fn in_part(
         &self,
         name: &SpreadName,
         part: ContextId,
@@ -274,41 +261,13 @@ impl Node {
     /// [`SpreadError::Registry`], or a call to the server fails.
     pub async fn settle_spread(&self, name: &SpreadName) -> Result<usize, SpreadError> {
         let entry = self.spread_entry(name).await?;
-        let Some(previous) = entry.layout.previous else {
-            return Ok(0);
-        };
-        let mut moving = 0;
-        for at in 0..previous {
-            moving += self.moving_keys(name, &entry.layout, at).await?;
-        }
-        if moving == 0 {
+        let moving = self.moving(name, &entry.layout).await?;
+        if entry.layout.previous.is_some() && moving == 0 {
             let layout = SpreadLayout {
                 previous: None,
                 ..entry.layout.clone()
             };
             let _ = self.replace_spread(name, &entry, &layout).await?;
-        }
-        Ok(moving)
-    }
-
-    /// Counts the keys that have unfinished jobs in this part, and move to another one.
-    async fn moving_keys(
-        &self,
-        name: &SpreadName,
-        layout: &SpreadLayout,
-        at: usize,
-    ) -> Result<usize, SpreadError> {
-        let (broker, _) = self.in_part(name, layout.parts[at]).await?;
-        let (mut moving, mut skip) = (0, Some(0));
-        while let Some(from) = skip {
-            match broker.spread_keys(name, layout.generation, from).await? {
-                SpreadKeys::Page(keys, next) => {
-                    moving += keys.iter().filter(|key| layout.moves_from(at, key)).count();
-                    skip = next;
-                }
-                // A later change has begun, so this one has ended.
-                SpreadKeys::Stale(_) => return Ok(moving),
-            }
         }
         Ok(moving)
     }

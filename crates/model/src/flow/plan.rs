@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::name::{NodeName, Position};
 use crate::peer::MessageTarget;
+use crate::spread::SpreadName;
 
 /// All that is known of a flow before it runs. It does not change while the flow runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,6 +33,9 @@ pub struct Plan {
     /// The times at which a deployed flow starts. The plan of a submitted flow has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<FlowSchedule>,
+    /// The spread queue in one of whose parts a file's flow runs. The plan of a submitted flow has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<SpreadName>,
     /// The jobs, in the order of the file.
     pub jobs: Vec<Node>,
     /// Templates whose values are the flow's result, by name. Empty: the results of the jobs that nobody needs.
@@ -279,6 +283,7 @@ impl Plan {
             fail_fast: true,
             tags: BTreeSet::new(),
             schedule: None,
+            spread: None,
             jobs: Vec::new(),
             outputs: BTreeMap::new(),
             scripts: BTreeMap::new(),

@@ -389,6 +389,12 @@ impl Job {
         })
     }
 
+    /// Returns true if the job has not ended and no cancel was requested.
+    #[must_use]
+    pub fn is_cancellable(&self) -> bool {
+        self.status().is_some_and(|status| !status.is_final()) && self.stop.is_none()
+    }
+
     /// Returns true if a cancellation has ended the job. Only the text of the error tells it, as Hero's clients and
     /// workers write it; a failure becomes a dead letter, whatever its text.
     #[must_use]

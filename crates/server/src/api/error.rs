@@ -5,6 +5,7 @@ use meshwork::Error;
 use meshwork::context::ContextError;
 use meshwork::flow::FlowError;
 use meshwork_broker::Error as BrokerError;
+use meshwork_model::keys::context::ContextId;
 
 /// The kind of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,6 +131,12 @@ impl ApiError {
     /// Returns an error for a wrong parameter.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(Code::InvalidParams, message)
+    }
+
+    /// Returns the error with the part of a spread queue in which it came.
+    pub(crate) fn in_part(self, part: ContextId) -> Self {
+        let message = format!("part {part}: {}", self.message);
+        Self { message, ..self }
     }
 
     /// Adds a remedy.

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use futures_util::{StreamExt, TryStreamExt};
 use meshwork::context::{Caller, ContextHandle, Node};
 use meshwork::flow::FlowSession;
+use meshwork::spread::SpreadName;
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::keys::context::{ActorId, ContextId, ContextKeys};
 use meshwork_model::name::JobId;
@@ -11,12 +13,131 @@ use meshwork_model::name::JobId;
 use super::access::Access;
 use super::call::Call;
 use super::error::{ApiError, Code};
+use super::params::parse_some;
 use super::sessions::Entered;
+
+/// Greatest number of parts in one call.
+const MAX_CALLED: usize = 256;
+/// Greatest number of parts that a call uses at once.
+const AT_ONCE: usize = 16;
 
 /// Reads the number of a context.
 pub(crate) fn number(id: u32) -> Result<ContextId, ApiError> {
     let none = || ApiError::invalid("context: give the number of a context, from 1");
     ContextId::new(id).ok_or_else(none)
+}
+
+/// Place of the jobs of a call, as its parameters name it: neither is outside contexts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    /// Number of a context.
+    pub(crate) context: Option<u32>,
+    /// All parts of a spread queue.
+    pub(crate) spread: bool,
+}
+
+impl Place {
+    /// Returns true outside contexts.
+    pub(crate) fn is_outside(self) -> bool {
+        self.context.is_none() && !self.spread
+    }
+}
+
+/// A call in the place of its jobs.
+pub(crate) enum Placed {
+    One(Box<Call>),
+    /// A call in each part of spread queues, by number.
+    Parts(Vec<(ContextId, Call)>),
+}
+
+impl Placed {
+    /// Runs `act` in the place, in parts at once. A failure in one part does not stop the others; the first is returned,
+    /// and names its part.
+    pub(crate) async fn each<T, F>(self, act: impl Fn(Call) -> F) -> Result<Each<T>, ApiError>
+    where
+        F: Future<Output = Result<T, ApiError>>,
+    {
+        let parts = match self {
+            Self::One(call) => return Ok(Each::One(act(*call).await?)),
+            Self::Parts(parts) => parts,
+        };
+        let results = parts.into_iter().map(|(id, call)| {
+            let result = act(call);
+            async move { result.await.map_err(|error| error.in_part(id)) }
+        });
+        let results = futures_util::stream::iter(results).buffered(AT_ONCE);
+        let results: Vec<_> = results.collect().await;
+        Ok(Each::Parts(results.into_iter().collect::<Result<_, _>>()?))
+    }
+}
+
+/// Items of a page, and the cursor of the next one.
+pub(crate) type Page<T> = (Vec<T>, Option<String>);
+
+impl Placed {
+    /// Reads a page with `read`, which gets a cursor and the greatest number of items. Parts follow each other; their cursors
+    /// begin with the part, as `7/`.
+    pub(crate) async fn page<T, F>(
+        self,
+        cursor: Option<&str>,
+        limit: usize,
+        read: impl Fn(Call, Option<String>, usize) -> F,
+    ) -> Result<Page<T>, ApiError>
+    where
+        F: Future<Output = Result<Page<T>, ApiError>>,
+    {
+        let parts = match self {
+            Self::One(call) => return read(*call, cursor.map(str::to_owned), limit).await,
+            Self::Parts(parts) => parts,
+        };
+        let (first, mut inner) = cursor.map_or(Ok((0, None)), in_part)?;
+        let mut parts = parts
+            .into_iter()
+            .skip_while(|(id, _)| id.get() < first)
+            .peekable();
+        let mut items = Vec::new();
+        while let Some((id, call)) = parts.next() {
+            let inner = inner.take().filter(|_| id.get() == first);
+            let page = read(call, inner, limit - items.len()).await;
+            let (more, next) = page.map_err(|error| error.in_part(id))?;
+            items.extend(more);
+            if let Some(next) = next {
+                return Ok((items, Some(format!("{id}/{next}"))));
+            }
+            match parts.peek() {
+                Some((id, _)) if items.len() >= limit => {
+                    return Ok((items, Some(format!("{id}/"))));
+                }
+                _ => {}
+            }
+        }
+        Ok((items, None))
+    }
+}
+
+/// Reads a cursor of parts: the part, and the cursor there.
+fn in_part(cursor: &str) -> Result<(u32, Option<String>), ApiError> {
+    let read = cursor.split_once('/');
+    let read = read.and_then(|(part, inner)| Some((part.parse().ok()?, inner)));
+    let (part, inner) =
+        read.ok_or_else(|| ApiError::invalid("cursor: give `next` of the page before"))?;
+    Ok((part, (!inner.is_empty()).then(|| inner.to_owned())))
+}
+
+/// Results of a call in the place of its jobs.
+pub(crate) enum Each<T> {
+    One(T),
+    Parts(Vec<T>),
+}
+
+impl<T> Each<Vec<T>> {
+    /// Returns the items of all parts.
+    pub(crate) fn all(self) -> Vec<T> {
+        match self {
+            Self::One(items) => items,
+            Self::Parts(parts) => parts.into_iter().flatten().collect(),
+        }
+    }
 }
 
 impl Call {
@@ -102,6 +223,59 @@ impl Call {
         Ok(self)
     }
 
+    /// Switches the call to the place of its jobs, after a check of the permission there.
+    ///
+    /// # Errors
+    /// The caller has not the permission in all parts of a spread queue. Nothing was changed in any of them.
+    pub(crate) async fn enter_all(
+        self,
+        place: Place,
+        queue: Option<&str>,
+        needs: (Object, Operation),
+    ) -> Result<Placed, ApiError> {
+        let Place { context, spread } = place;
+        match (context, spread) {
+            (Some(_), true) => Err(ApiError::invalid("context and spread: give one of them")),
+            (_, true) => {
+                let name = parse_some("queue", queue)?;
+                self.enter_parts(name.as_ref(), needs)
+                    .await
+                    .map(Placed::Parts)
+            }
+            (_, false) => Ok(Placed::One(Box::new(self.enter(context, needs).await?))),
+        }
+    }
+
+    /// Returns the call in each part of a spread queue, or of all spread queues, after a check of the permission in all of
+    /// them.
+    pub(crate) async fn enter_parts(
+        self,
+        name: Option<&SpreadName>,
+        needs: (Object, Operation),
+    ) -> Result<Vec<(ContextId, Self)>, ApiError> {
+        let (node, caller) = (self.node(), self.caller()?);
+        let parts = node.spread_contexts(name).await?;
+        if parts.len() > MAX_CALLED {
+            let (all, most) = (parts.len(), MAX_CALLED);
+            let message = format!(
+                "queue: give one, since the spread queues have {all} parts, and a call uses {most} at most"
+            );
+            return Err(ApiError::invalid(message));
+        }
+        let calls = parts.into_iter().map(|id| {
+            let (node, mut call, caller) = (&node, self.clone(), caller.clone());
+            async move {
+                let context = node.context(id).await?;
+                let entered = call.enter_as(context, caller, needs).await;
+                entered
+                    .map_err(|error| error.in_part(id))
+                    .map(|()| (id, call))
+            }
+        });
+        let calls = futures_util::stream::iter(calls).buffered(AT_ONCE);
+        calls.try_collect().await
+    }
+
     async fn enter_as(
         &mut self,
         context: ContextHandle,
@@ -113,6 +287,12 @@ impl Call {
         self.client = session.await?.acting_as(&caller.to_string());
         self.entered = Some(Arc::new(Entered { context, caller }));
         Ok(())
+    }
+
+    /// Number of the call's context, if it has one.
+    pub(crate) fn context_number(&self) -> Option<u32> {
+        let entered = self.entered.as_ref()?;
+        Some(entered.context.id().get())
     }
 
     /// Opens the flows of a context; without a number those of the only one of the store.

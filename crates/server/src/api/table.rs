@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use super::method::Method;
 use super::methods::{
     batch, context, dead, dead_groups, flow, flow_change, flow_logs, job, job_history, job_list,
-    job_source, key, message, migration, queue, queue_history, runner, schedule, spread, system,
-    worker,
+    job_source, key, many, message, migration, queue, queue_history, runner, schedule, spread,
+    system, worker,
 };
 
 /// All methods, by object.
@@ -23,6 +23,7 @@ pub static METHODS: LazyLock<Vec<Method>> = LazyLock::new(|| {
         schedule::methods,
         dead::methods,
         dead_groups::methods,
+        many::methods,
         batch::methods,
         flow::methods,
         flow_logs::methods,

@@ -226,9 +226,11 @@ pub(super) fn job_link(caller: &Caller, id: &str) -> Markup {
 /// Printed name of a queue.
 pub(super) fn queue_name<'a>(caller: &Caller, queue: &'a str) -> &'a str {
     let keys = caller.shared.api.calls().client.broker().keys();
-    let name = keys.queue_name(queue);
-    // Queues of a context have the names of keys there.
-    name.rsplit_once(":type:").map_or(name, |(_, name)| name)
+    match caller.context {
+        None => keys.queue_name(queue),
+        // Keys of queues there are `queue:NAME`, in the layout `prefix` after the prefix of the context.
+        Some(_) => queue.split_once("queue:").map_or(queue, |(_, name)| name),
+    }
 }
 
 /// A link to a queue, by its list.

@@ -27,7 +27,7 @@ pub(super) struct Place {
 /// Options that select the context of a new flow.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct NewPlace {
-    /// Spread queue: the flow runs whole in the shorter of two of its parts
+    /// Spread queue: the flow runs whole in the shorter of two of its parts [default: that of `spread:` in the file]
     #[arg(long, value_name = "QUEUE", conflicts_with = "context")]
     spread: Option<SpreadName>,
     #[command(flatten)]
@@ -35,9 +35,17 @@ pub(super) struct NewPlace {
 }
 
 impl NewPlace {
-    /// Returns the context. Creates the first actor and context, but no parts.
-    async fn open(&self, context: &App) -> Result<(Identity, ContextHandle), CommandError> {
-        let Some(name) = &self.spread else {
+    /// Returns the context: the options go before the file. Creates the first actor and context, but no parts.
+    async fn open(
+        &self,
+        source: &Source,
+        context: &App,
+    ) -> Result<(Identity, ContextHandle), CommandError> {
+        let of_file = match source {
+            Source::File(plan) if self.place.context.is_none() => plan.spread.as_ref(),
+            _ => None,
+        };
+        let Some(name) = self.spread.as_ref().or(of_file) else {
             return self.place.create(context).await;
         };
         let (node, me) = self.place.identity.open(context).await?;
@@ -71,8 +79,11 @@ impl Place {
     }
 
     /// Same as [`Self::create`], for a new flow.
-    pub(super) async fn to_submit(args: &NewPlace, context: &App) -> Result<Self, CommandError> {
-        let (me, handle) = args.open(context).await?;
+    pub(super) async fn to_submit(
+        (args, source): (&NewPlace, &Source),
+        context: &App,
+    ) -> Result<Self, CommandError> {
+        let (me, handle) = args.open(source, context).await?;
         Self::of(&handle, &me).await
     }
 
@@ -96,8 +107,11 @@ impl Place {
     }
 
     /// Same as [`Self::to_submit`], for an actor who runs jobs too.
-    pub(super) async fn to_run(args: &NewPlace, context: &App) -> Result<Self, CommandError> {
-        let (me, handle) = args.open(context).await?;
+    pub(super) async fn to_run(
+        (args, source): (&NewPlace, &Source),
+        context: &App,
+    ) -> Result<Self, CommandError> {
+        let (me, handle) = args.open(source, context).await?;
         Self::for_runner(&handle, &me).await
     }
 

@@ -61,7 +61,7 @@ struct Submitted {
 impl Submit {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let source = Source::read(&self.file)?;
-        let place = Place::to_submit(&self.place, context).await?;
+        let place = Place::to_submit((&self.place, &source), context).await?;
         let mut plan = source.plan(&place.flows).await?;
         self.inputs.fill(&mut plan, &self.file)?;
         let id = place.session.submit(&plan).await?;
@@ -86,7 +86,9 @@ impl Run {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let source = Source::read(&self.file)?;
         let interrupt = Interrupt::listen_quietly()?;
-        let place = interrupt.or(Place::to_run(&self.place, context)).await?;
+        let place = interrupt
+            .or(Place::to_run((&self.place, &source), context))
+            .await?;
         let mut plan = source.plan(&place.flows).await?;
         self.inputs.fill(&mut plan, &self.file)?;
         let id = place.session.submit(&plan).await?;

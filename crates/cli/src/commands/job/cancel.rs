@@ -115,7 +115,7 @@ impl Cancel {
             source: Source::Jobs,
             verb: "cancel",
             done: "cancelled",
-            fits: |job| job.status().is_some_and(|status| !status.is_final()) && job.stop.is_none(),
+            fits: Job::is_cancellable,
         };
         let stop = async |client: &Client, job: &Job| {
             Ok(Change::Done(word(

@@ -1,7 +1,7 @@
 //! `meshwork queue spread`.
 
 use meshwork::context::{ContextId, Node};
-use meshwork::spread::{MAX_PARTS, SpreadError, SpreadLayout, SpreadName};
+use meshwork::spread::{MAX_PARTS, SpreadName, SpreadPart};
 use serde::Serialize;
 
 use crate::app::App;
@@ -47,6 +47,19 @@ struct Line {
     waiting: usize,
     running: usize,
     set_aside: usize,
+}
+
+impl Line {
+    fn new(name: &SpreadName, part: &SpreadPart) -> Self {
+        Self {
+            queue: name.to_string(),
+            part: part.context,
+            active: part.is_active,
+            waiting: part.jobs.waiting,
+            running: part.jobs.running,
+            set_aside: part.jobs.set_aside,
+        }
+    }
 }
 
 impl Row for Line {
@@ -97,46 +110,24 @@ async fn show(
     node: &Node,
     name: Option<&SpreadName>,
 ) -> Result<Exit, CommandError> {
-    let all = match name {
-        Some(name) => {
-            let layout = node.spread(name).await?;
-            let layout = layout.ok_or_else(|| SpreadError::NotSpread(name.clone()))?;
-            vec![(name.clone(), layout)]
+    let names = match name {
+        Some(name) => vec![name.clone()],
+        None => {
+            let all = node.spreads().await?.into_iter();
+            all.map(|(name, _)| name).collect()
         }
-        None => node.spreads().await?,
     };
     let mut lines = Vec::new();
-    for (name, layout) in &all {
-        lines.extend(parts(node, name, layout).await?);
-        if layout.previous.is_some() {
-            let moving = node.settle_spread(name).await?;
-            if moving > 0 {
-                note(format_args!(
-                    "{moving} keys of {name} have unfinished jobs in their old parts, and move later"
-                ));
-            }
+    for name in &names {
+        let state = node.spread_state(name).await?;
+        lines.extend(state.parts.iter().map(|part| Line::new(name, part)));
+        let moving = state.moving;
+        if moving > 0 {
+            note(format_args!(
+                "{moving} keys of {name} have unfinished jobs in their old parts, and move later"
+            ));
         }
     }
     context.out.rows(lines)?;
     Ok(Exit::DONE)
-}
-
-async fn parts(
-    node: &Node,
-    name: &SpreadName,
-    layout: &SpreadLayout,
-) -> Result<Vec<Line>, CommandError> {
-    let mut lines = Vec::with_capacity(layout.parts.len());
-    for (at, id) in layout.parts.iter().enumerate() {
-        let depth = node.part_depth(name, *id).await?;
-        lines.push(Line {
-            queue: name.to_string(),
-            part: *id,
-            active: at < layout.active,
-            waiting: depth.waiting,
-            running: depth.running,
-            set_aside: depth.set_aside,
-        });
-    }
-    Ok(lines)
 }

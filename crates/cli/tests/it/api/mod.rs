@@ -13,6 +13,7 @@ mod outage;
 mod pages;
 mod socket;
 mod spread;
+mod spread_parts;
 pub(crate) mod sse;
 
 use std::ops::Deref;

@@ -150,6 +150,52 @@ fn a_flow_runs_whole_in_one_part() {
 }
 
 #[test]
+fn the_file_of_a_flow_names_its_spread_queue() {
+    on_both(|ground| {
+        spread(ground, "2");
+        ground.file(
+            "own.yaml",
+            "flow: own\nspread: osis\njobs: {a: {run: sum.rhai}}\n",
+        );
+        let own = |more: &[&str]| {
+            let args = [&["flow", "submit", "own.yaml", "--json"], more].concat();
+            ground.run(&args)
+        };
+        let placed = own(&[]).ok().json()["context"].to_string();
+        assert!(["1", "2"].contains(&&*placed), "{placed}");
+        // The options go before the file.
+        ground.run(&["context", "create"]).ok();
+        let placed = own(&["--context", "3"]).ok().json()["context"].clone();
+        assert_eq!(placed, json!(3));
+        let refused = own(&["--spread", "python"]).exits(2);
+        assert!(
+            refused.stderr.contains("python is not spread"),
+            "{}",
+            refused.stderr
+        );
+        let deploy = ["flow", "deploy", "own.yaml", "--context", "1"];
+        let schedule = [
+            "schedule",
+            "add",
+            "s",
+            "--every",
+            "1h",
+            "own.yaml",
+            "--context",
+            "1",
+        ];
+        for args in [&deploy[..], &schedule] {
+            let refused = ground.run(args).exits(2);
+            assert!(
+                refused.stderr.contains("`spread: osis`"),
+                "{}",
+                refused.stderr
+            );
+        }
+    });
+}
+
+#[test]
 fn many_lines_go_to_their_parts_and_wrong_ones_change_nothing() {
     on_both(|ground| {
         spread(ground, "4");

@@ -62,6 +62,23 @@ on_all_data! {
         server.stop();
     }
 
+    fn a_spread_queue_leads_to_its_parts(ground: &Ground) {
+        ground.run(&["queue", "spread", "osis", "--parts", "3"]).ok();
+        let server = Server::open(ground);
+        let browser = Browser::open(&server.api);
+        let page = browser.page("/ui/queue?queue=osis");
+        let links = values(&page, "[aria-label='Parts'] a", "href");
+        assert_eq!(links.len(), 3);
+        for link in links {
+            // The page of a part leads to the others, too.
+            let there = values(&browser.page(&link), "[aria-label='Parts'] a", "href");
+            assert_eq!(there.len(), 3, "{link}");
+        }
+        let page = browser.page("/ui/queue?queue=python");
+        assert!(values(&page, "[aria-label='Parts'] a", "href").is_empty());
+        server.stop();
+    }
+
     fn a_job_shows_its_life(ground: &Ground) {
         let (server, browser) = filled(ground);
         let page = browser.page("/ui/job?id=last");

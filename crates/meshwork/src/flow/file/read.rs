@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 use meshwork_model::flow::{FlowSchedule, Input, Node, NodeName, Plan, Work};
 use meshwork_model::job::Tag;
 use meshwork_model::schedule::timing::Recurrence;
+use meshwork_model::spread::SpreadName;
 
 use super::fields::{Faults, Fields};
 use super::tree::{Data, Key, Tree};
 use super::work::Sources;
 use super::{closing, matrix, work};
+use crate::flow::FlowError;
 use crate::flow::times::Starts as _;
 
 /// The options of a flow.
@@ -21,6 +23,7 @@ pub(super) const FLOW: &[&str] = &[
     "fail_fast",
     "tags",
     "schedule",
+    "spread",
     "jobs",
     "on_failure",
     "finally",
@@ -83,6 +86,7 @@ pub(super) fn flow(tree: Tree, sources: &mut dyn Sources, faults: &mut Faults) -
                 fields.add(at, format!("`schedule`: {error}"));
             }
         }
+        plan.spread = spread(&mut fields, plan.schedule.is_some());
         plan.outputs = fields.texts("outputs").into_iter().collect();
         names = fields.map("jobs");
         closing = ["on_failure", "finally"].map(|option| fields.map(option));
@@ -188,6 +192,19 @@ fn schedule(tree: Tree, fields: &mut Fields<'_>) -> Option<FlowSchedule> {
         inputs,
         at,
     })
+}
+
+/// The spread queue in one of whose parts the flow runs.
+fn spread(fields: &mut Fields<'_>, is_scheduled: bool) -> Option<SpreadName> {
+    let text = fields.text("spread")?;
+    let at = text.at.unwrap_or(fields.at);
+    let read = text.text.parse::<SpreadName>();
+    match read {
+        Ok(name) if is_scheduled => fields.add(at, FlowError::Spread(name).to_string()),
+        Ok(name) => return Some(name),
+        Err(error) => fields.add(at, format!("`spread`: {error}")),
+    }
+    None
 }
 
 /// The tags of a flow or job.

@@ -8,6 +8,9 @@ use super::{SCHEMA, read, work};
 /// The faults that a schema finds: types, options, patterns, bounds, choices. As much as the flow's schema uses.
 fn faults(schema: &Value, value: &Value, root: &Value, place: &str, out: &mut Vec<String>) {
     let mut wrong = |what: &str| out.push(format!("{place}: {what}"));
+    if *schema == Value::Bool(false) {
+        return wrong("not allowed");
+    }
     if let Some(path) = schema["$ref"].as_str() {
         let target = root.pointer(path.trim_start_matches('#')).unwrap();
         return faults(target, value, root, place, out);
@@ -72,6 +75,11 @@ fn structure(schema: &Value, value: &Value, root: &Value, place: &str, out: &mut
             out.push(format!("{place}: oneOf"));
         }
     }
+    for (key, more) in schema["dependentSchemas"].as_object().into_iter().flatten() {
+        if value.get(key).is_some() {
+            faults(more, value, root, place, out);
+        }
+    }
     for key in schema["required"].as_array().into_iter().flatten() {
         if value.get(key.as_str().unwrap()).is_none() {
             out.push(format!("{place}: required"));
@@ -124,6 +132,9 @@ fn matches(pattern: &str, text: &str) -> bool {
         }
         "^[A-Za-z_][A-Za-z0-9_]*$" => {
             begins(|c| c.is_ascii_alphabetic() || c == '_') && text.chars().all(word)
+        }
+        "^[A-Za-z0-9_-]{1,64}(:group:[A-Za-z0-9_-]{1,64})?$" => {
+            text.parse::<meshwork_model::spread::SpreadName>().is_ok()
         }
         "^([0-9]+|([0-9]+(ms|s|m|h|d))+)$" => meshwork_model::time::parse_span(text).is_some(),
         "^([a-z][a-z0-9_-]{0,31}/)?[1-9][0-9]*$" => {
@@ -258,6 +269,26 @@ const CASES: &[(bool, &str, bool)] = &[
     (
         false,
         r#"{"flow": "f", "schedule": {"cron": "@daily", "overlap": "no"}, "jobs": {"a": {"run": "a.py"}}}"#,
+        false,
+    ),
+    (
+        false,
+        r#"{"flow": "f", "spread": "python:group:io", "jobs": {"a": {"run": "a.py"}}}"#,
+        true,
+    ),
+    (
+        false,
+        r#"{"flow": "f", "spread": "python:prio:0", "jobs": {"a": {"run": "a.py"}}}"#,
+        false,
+    ),
+    (
+        false,
+        r#"{"flow": "f", "spread": 4, "jobs": {"a": {"run": "a.py"}}}"#,
+        false,
+    ),
+    (
+        false,
+        r#"{"flow": "f", "spread": "python", "schedule": "@daily", "jobs": {"a": {"run": "a.py"}}}"#,
         false,
     ),
     (

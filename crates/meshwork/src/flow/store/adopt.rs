@@ -243,6 +243,7 @@ fn plan(flows: &Flows, flow: &Flow, jobs: &[Joining]) -> Plan {
     };
     let mut plan = Plan {
         schedule: None,
+        spread: None,
         name: format!("flow-{}", flow.id),
         env: BTreeMap::new(),
         inputs: BTreeMap::new(),

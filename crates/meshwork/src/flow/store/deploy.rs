@@ -43,12 +43,13 @@ impl FlowSession {
     /// Returns the number of deployments of the name.
     ///
     /// # Errors
-    /// A job cannot be stored, the schedule would never run or its name is in use, the actor is no admin, or a call to the
-    /// server fails. Nothing is changed then.
+    /// A job cannot be stored, the schedule would never run or its name is in use, the plan names a spread queue, the actor
+    /// is no admin, or a call to the server fails. Nothing is changed then.
     pub async fn deploy(&self, plan: &Plan) -> Result<u64, FlowError> {
         self.allow(Object::Flow, Operation::Create).await?;
         let flows = &self.client.flows;
         let name = name(plan)?;
+        in_one_context(plan)?;
         self.client.jobs(plan, self.me.id())?;
         let of = (self.me.id(), self.client.context());
         let schedule = match &plan.schedule {
@@ -84,7 +85,8 @@ impl FlowSession {
     /// exist. Returns true if it did.
     ///
     /// # Errors
-    /// A job cannot be stored, the schedule would never run or exists, the actor is no admin, or a call to the server fails.
+    /// A job cannot be stored, the schedule would never run or exists, the plan names a spread queue, the actor is no admin,
+    /// or a call to the server fails.
     pub async fn add_schedule(
         &self,
         name: &ScheduleName,
@@ -93,6 +95,7 @@ impl FlowSession {
         replace: bool,
     ) -> Result<bool, FlowError> {
         self.allow(Object::Flow, Operation::Create).await?;
+        in_one_context(plan)?;
         self.client.jobs(plan, self.me.id())?;
         let plan = times::submitted(plan);
         let of = (self.me.id(), self.client.context());
@@ -121,6 +124,14 @@ impl FlowSession {
             self.context.noted(&self.me, word, &object).await?;
         }
         Ok(Client::new(self.client.flows.broker().clone()))
+    }
+}
+
+/// Refuses a plan that chooses its context.
+fn in_one_context(plan: &Plan) -> Result<(), FlowError> {
+    match &plan.spread {
+        Some(name) => Err(FlowError::Spread(name.clone())),
+        None => Ok(()),
     }
 }
 

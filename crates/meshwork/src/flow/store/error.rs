@@ -3,6 +3,7 @@
 use meshwork_model::flow::Position;
 use meshwork_model::keys::context::{ActorId, FlowId};
 use meshwork_model::name::ScheduleName;
+use meshwork_model::spread::SpreadName;
 
 use crate::flow::FlowFaults;
 use crate::flow::run::RetryError;
@@ -35,6 +36,11 @@ pub enum FlowError {
         /// The fault.
         why: String,
     },
+    /// The plan of a deployed or scheduled flow names a spread queue.
+    #[error(
+        "`spread: {0}` chooses a part when a file is submitted, but a deployed flow and a schedule are in one context: remove `spread`"
+    )]
+    Spread(SpreadName),
     /// The plan cannot be evaluated.
     #[error("the flow cannot run: {0}")]
     Plan(String),

@@ -119,8 +119,8 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// Compares what arrived with what was sent.
-    async fn judge(&self, many: usize) {
+    /// Compares what arrived with what was sent, and returns the figures.
+    async fn judge(&self, many: usize) -> String {
         let arrived = self.world.list(8, "msg_in").await;
         let different: BTreeSet<_> = arrived.iter().collect();
         assert_eq!(arrived.len(), different.len(), "listed twice");
@@ -132,13 +132,13 @@ impl<'a> Sender<'a> {
         let doubled = stored.len() - texts.len();
         let of_sender = seven.messages(&self.world.me).await.unwrap();
         let open = of_sender.iter().filter(|it| it.stored_at.is_none()).count();
-        eprintln!(
+        assert!(doubled <= self.failed, "{doubled} doubled");
+        assert_eq!(open, 0);
+        format!(
             "{many} messages in {:?}: lost 0, doubled {doubled}, calls that failed {}, open {open}",
             self.begun.elapsed(),
             self.failed
-        );
-        assert!(doubled <= self.failed, "{doubled} doubled");
-        assert_eq!(open, 0);
+        )
     }
 }
 
@@ -172,7 +172,7 @@ async fn messages_arrive_once_while_slots_move_and_nodes_are_killed() {
         }
     }
     sender.until_none_is_under_way().await;
-    sender.judge(many).await;
+    println!("{}", sender.judge(many).await);
     serving.stop().await;
 }
 
@@ -220,7 +220,7 @@ async fn messages_arrive_once_while_replicas_take_over() {
     };
     tokio::join!(sending, killing);
     sender.until_none_is_under_way().await;
-    sender.judge(many).await;
+    println!("{}", sender.judge(many).await);
     serving.stop().await;
 }
 

@@ -55,8 +55,8 @@ fn calls(node: &RealServer) -> u64 {
     lines.sum()
 }
 
-/// Waits until each server gets fewer calls in ten seconds than there are contexts.
-async fn idle(site: &Site) {
+/// Waits until each server gets fewer calls in ten seconds than there are contexts. Returns their greatest number.
+async fn idle(site: &Site) -> u64 {
     let nodes = site.cluster.as_ref().unwrap().nodes();
     let each = || nodes.iter().map(calls).collect::<Vec<_>>();
     let uptime = || -> u64 { nodes[0].info("uptime_in_seconds").unwrap().parse().unwrap() };
@@ -68,10 +68,9 @@ async fn idle(site: &Site) {
         .await;
         let spent = each().into_iter().zip(before).map(|(now, then)| now - then);
         let most = spent.max().unwrap();
-        eprintln!("{most} calls in 10 s on the busiest node");
-        (most < u64::from(contexts())).then_some(())
+        (most < u64::from(contexts())).then_some(most)
     })
-    .await;
+    .await
 }
 
 /// Sends a text from one context to another, and waits for it there.
@@ -98,7 +97,8 @@ async fn messages_of_idle_contexts_are_found_at_once() {
         };
         let mut site = Site::on_cluster(cluster, contexts()).await;
         let serving = Serving::start(&site).await;
-        idle(&site).await;
+        let most = idle(&site).await;
+        println!("{most} calls in 10 s on the busiest node");
         for from in [0, 7, 20, 39] {
             deliver(&site, from, 39 - from).await;
         }

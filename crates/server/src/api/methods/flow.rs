@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use meshwork::flow::{self, FlowView, Given, Plan, parse_inputs, set_inputs};
+use meshwork::spread::Spread;
 use meshwork::view::{FlowDag, FlowSummary};
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::api_key::Scope;
@@ -14,7 +15,7 @@ use serde_json::value::RawValue;
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params::{self, Span, parse};
+use crate::api::params::{self, Span, parse, parse_some};
 
 use super::job::MAX_WAIT;
 
@@ -82,8 +83,10 @@ struct SubmitParams {
     /// Inputs by name.
     #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
     inputs: Option<Box<RawValue>>,
-    /// Its context; the only one of the store if none is given.
+    /// Its context. Default: a part of the spread queue that `spread` or the file names, else the only context of the store.
     context: Option<u32>,
+    /// Spread queue, instead of the file's: the flow runs whole in the shorter of two of its parts.
+    spread: Option<String>,
 }
 
 /// A flow that was submitted.
@@ -120,11 +123,35 @@ impl SubmitParams {
     }
 }
 
+/// Returns the context of a new flow: the parameters go before the file.
+async fn place(
+    call: &Call,
+    params: &SubmitParams,
+    plan: Option<&Plan>,
+) -> Result<Option<u32>, ApiError> {
+    let spread = parse_some("spread", params.spread.as_deref())?;
+    let name = match (params.context, spread) {
+        (Some(_), Some(_)) => {
+            return Err(ApiError::invalid("context and spread: give one of them"));
+        }
+        (Some(context), None) => return Ok(Some(context)),
+        (None, spread) => spread.or_else(|| plan?.spread.clone()),
+    };
+    let Some(name) = name else {
+        return Ok(None);
+    };
+    let spread = Spread::open(&call.node(), &call.caller()?, name).await?;
+    Ok(Some(spread.shorter_part().await?.id().get()))
+}
+
 async fn submit(call: Call, params: SubmitParams) -> Result<Reply<Submitted>, ApiError> {
-    let (call, flows) = call
-        .flows(params.context, (Object::Flow, Operation::Create))
-        .await?;
-    let (given, plan) = (params.inputs()?, params.plan()?);
+    let plan = params.plan();
+    let of_file = plan.as_ref().ok().and_then(Option::as_ref);
+    let context = place(&call, &params, of_file).await?;
+    let needs = (Object::Flow, Operation::Create);
+    let (call, flows) = call.flows(context, needs).await?;
+    // The role is checked before the texts.
+    let (given, plan) = (params.inputs()?, plan?);
     let mut plan = match (plan, &params.deployed) {
         (Some(plan), _) => plan,
         (None, name) => {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use meshwork::view::{JobView, WhyView};
-use meshwork::{Cancelled, Deleted, Error, Retried, RunNow};
+use meshwork::{Cancelled, Deleted, Error, JobRequest, Retried, RunNow};
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::api_key::Scope;
 use meshwork_model::job::Job;
@@ -104,7 +104,8 @@ pub(super) struct IdParams {
 /// Permission that a call needs in a context.
 pub(crate) type Needs = (Object, Operation);
 pub(crate) const READ: Needs = (Object::Job, Operation::Read);
-const CHANGE: Needs = (Object::Job, Operation::Cancel);
+pub(super) const CHANGE: Needs = (Object::Job, Operation::Cancel);
+pub(super) const DELETE: Needs = (Object::Job, Operation::Delete);
 
 impl IdParams {
     /// Switches the call to the job's context, and reads the id.
@@ -154,10 +155,7 @@ async fn run(call: Call, params: NewJobParams) -> Result<Reply<JobView<'static>>
 /// Enqueues a job. Returns the call in the job's context, with its id.
 async fn enqueue(call: Call, mut params: NewJobParams) -> Result<(Call, JobId), ApiError> {
     if let Some(queue) = params.take_spread()? {
-        let mut request = params.request(&call)?;
-        if let Some(trace) = &call.trace {
-            request = request.trace(trace.clone());
-        }
+        let request = request(&call, params)?;
         return spread::enqueue(call, &queue, request).await;
     }
     let needs = (Object::Job, Operation::Create);
@@ -166,10 +164,19 @@ async fn enqueue(call: Call, mut params: NewJobParams) -> Result<(Call, JobId), 
     Ok((call, id))
 }
 
+/// Returns the job, in the trace of the call.
+fn request(call: &Call, params: NewJobParams) -> Result<JobRequest, ApiError> {
+    let request = params.request(call)?;
+    Ok(match &call.trace {
+        Some(trace) => request.trace(trace.clone()),
+        None => request,
+    })
+}
+
 /// The same id or idempotency key with the same parameters is the same job.
 async fn enqueue_in(call: &Call, params: NewJobParams) -> Result<JobId, ApiError> {
     let is_named = params.id().is_some();
-    let mut request = params.request(call)?;
+    let mut request = request(call, params)?;
     let id = call.idempotent_id().filter(|_| !is_named);
     if id.is_some() && call.entered.is_some() {
         let message = "Idempotency-Key: in a context the job's number is its name: give it as id";
@@ -177,9 +184,6 @@ async fn enqueue_in(call: &Call, params: NewJobParams) -> Result<JobId, ApiError
     }
     if let Some(id) = &id {
         request = request.id(parse("Idempotency-Key", id)?);
-    }
-    if let Some(trace) = &call.trace {
-        request = request.trace(trace.clone());
     }
     if is_named || id.is_some() {
         request = request.request_digest(&call.digest);
@@ -343,8 +347,7 @@ async fn run_now(call: Call, params: IdParams) -> Result<Reply<Changed>, ApiErro
 }
 
 async fn delete(call: Call, params: IdParams) -> Result<Reply<Changed>, ApiError> {
-    let needs = (Object::Job, Operation::Delete);
-    let (call, id) = params.open(call, needs).await?;
+    let (call, id) = params.open(call, DELETE).await?;
     // The entry comes first, so that an interrupted call cannot delete without an entry.
     call.noted("delete job", id.as_str()).await?;
     let deleted = call.client.delete(&id).await?;

@@ -1,19 +1,21 @@
 //! Lists of jobs: pages by state, from the lists of the store, and a search of all records.
 
 use meshwork::view::JobSummary;
-use meshwork::{JobFilter, PageCursor, PagedJobs};
+use meshwork::{JobFilter, PageCursor};
 use meshwork_model::api_key::Scope;
+use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 use meshwork_model::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::job::READ;
+use super::job::{Needs, READ};
 use super::queue::list_of;
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
 use crate::api::params::{self, moment, parse_some};
+use crate::api::place::{Page, Place};
 
 /// Pages of records that one search reads at most.
 const MAX_PAGES: usize = 8;
@@ -47,7 +49,7 @@ enum Listed {
 /// A page of jobs.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "JobListParams")]
-struct ListParams {
+pub(super) struct ListParams {
     /// Jobs in this state, from the lists of the store: `queued` (of one queue), `running`, `delayed`, `ended` or `dead`. Only `queue` can be given with it.
     state: Option<Listed>,
     /// Only jobs of this type.
@@ -73,6 +75,9 @@ struct ListParams {
     until: Option<String>,
     /// Context of the jobs; none for jobs outside contexts.
     context: Option<u32>,
+    /// True for the jobs in all parts of the spread queue `queue`, or of all spread queues. Parts follow each other.
+    #[serde(default)]
+    spread: bool,
     /// Greatest number of jobs, 1 to 1000. Default: 100. A page may have fewer, although more follow.
     limit: Option<usize>,
     /// `next` of the page before.
@@ -85,6 +90,8 @@ struct ListParams {
 struct ListedJob<'a> {
     /// Time that orders a page by state (RFC 3339): the due time of a delayed job, the end of a running job's lease, the end of an ended job. Null for queued jobs, and in a search.
     at: Option<String>,
+    /// Number of its context, a part with `spread`; null outside contexts.
+    part: Option<u32>,
     /// The job.
     #[serde(flatten)]
     job: JobSummary<'a>,
@@ -122,8 +129,8 @@ impl ListParams {
         })
     }
 
-    /// Refuses a filter that only a search has.
-    fn only_lists(&self) -> Result<(), ApiError> {
+    /// Returns the filters that only a search has.
+    fn searches(&self) -> impl Iterator<Item = &'static str> {
         let filters = [
             ("type", &self.script_type),
             ("group", &self.group),
@@ -135,56 +142,137 @@ impl ListParams {
             ("since", &self.since),
             ("until", &self.until),
         ];
-        match filters.iter().find(|(_, given)| given.is_some()) {
+        let given = filters.into_iter().filter(|(_, given)| given.is_some());
+        given.map(|(name, _)| name)
+    }
+
+    /// Refuses a filter that only a search has.
+    fn only_lists(&self) -> Result<(), ApiError> {
+        match self.searches().next() {
             None => Ok(()),
-            Some((name, _)) => Err(ApiError::invalid(format!(
+            Some(name) => Err(ApiError::invalid(format!(
                 "{name} cannot be given with state: search with status instead of state"
             ))),
+        }
+    }
+
+    /// Refuses a call that names all jobs.
+    pub(super) fn check_filter(&self) -> Result<(), ApiError> {
+        let listed = self.state.is_some() || self.queue.is_some();
+        match listed || self.searches().next().is_some() {
+            true => Ok(()),
+            false => Err(ApiError::invalid(
+                "give a filter, such as type, queue or status; until with the present time matches all jobs",
+            )),
         }
     }
 }
 
 async fn list(call: Call, params: ListParams) -> Result<Reply<JobPage<'static>>, ApiError> {
-    let call = call.enter(params.context, READ).await?;
-    match params.state {
-        Some(state) => by_state(call, state, params).await,
-        None => search(call, params).await,
-    }
-}
-
-async fn by_state(
-    call: Call,
-    state: Listed,
-    params: ListParams,
-) -> Result<Reply<JobPage<'static>>, ApiError> {
-    params.only_lists()?;
-    let limit = params::limit(params.limit)?;
-    let queue = params.queue.as_deref();
-    let queue = queue.map(|name| list_of(&call, name)).transpose()?;
-    let cursor: Option<PageCursor> = parse_some("cursor", params.cursor.as_deref())?;
-    let (client, queue, cursor) = (&call.client, queue.as_deref(), cursor.as_ref());
-    let page = match (state, queue) {
-        (Listed::Queued, None) => {
-            return Err(ApiError::invalid(
-                "queue: give one, since each queue has lists of its own; queue.list lists them",
-            ));
-        }
-        (Listed::Queued, Some(queue)) => client.queued_page(queue, cursor, limit).await?,
-        (Listed::Running, queue) => client.running_page(queue, cursor, limit).await?,
-        (Listed::Delayed, queue) => client.delayed_page(queue, cursor, limit).await?,
-        (Listed::Ended, queue) => client.ended_page(queue, cursor, limit).await?,
-        (Listed::Dead, queue) => client.dead_page(queue, cursor, limit).await?,
-    };
-    let PagedJobs { jobs, next, .. } = &page;
-    let jobs = jobs.iter().map(|paged| ListedJob {
-        at: paged.at_ms.map(time::iso),
-        job: JobSummary::from(&paged.job),
+    let (jobs, next) = params.read(call, READ).await?;
+    let jobs = jobs.iter().map(|(found, call)| ListedJob {
+        at: found.at_ms.map(time::iso),
+        part: call.context_number(),
+        job: JobSummary::from(&found.job),
     });
-    let next = next.as_ref().map(ToString::to_string);
     Ok(Reply::borrowed(&JobPage {
         jobs: jobs.collect(),
         next,
     }))
+}
+
+/// A job that was found, and the time that orders it.
+pub(super) struct Found {
+    at_ms: Option<u64>,
+    pub(super) job: Job,
+}
+
+impl ListParams {
+    /// Reads a page of jobs for a caller with this permission, each with the call in its context.
+    pub(super) async fn read(
+        &self,
+        call: Call,
+        needs: Needs,
+    ) -> Result<Page<(Found, Call)>, ApiError> {
+        let limit = params::limit(self.limit)?;
+        if self.state.is_some() {
+            self.only_lists()?;
+        }
+        let place = Place {
+            context: self.context,
+            spread: self.spread,
+        };
+        let placed = call.enter_all(place, self.queue.as_deref(), needs).await?;
+        let read = async |call: Call, cursor: Option<String>, limit| {
+            let (jobs, next) = match self.state {
+                Some(state) => self.by_state(&call, state, cursor, limit).await?,
+                None => self.search(&call, cursor, limit).await?,
+            };
+            let jobs = jobs.into_iter().map(|found| (found, call.clone()));
+            Ok((jobs.collect(), next))
+        };
+        placed.page(self.cursor.as_deref(), limit, read).await
+    }
+
+    async fn by_state(
+        &self,
+        call: &Call,
+        state: Listed,
+        cursor: Option<String>,
+        limit: usize,
+    ) -> Result<Page<Found>, ApiError> {
+        let queue = self.queue.as_deref();
+        let queue = queue.map(|name| list_of(call, name)).transpose()?;
+        let cursor: Option<PageCursor> = parse_some("cursor", cursor.as_deref())?;
+        let (client, queue, cursor) = (&call.client, queue.as_deref(), cursor.as_ref());
+        let page = match (state, queue) {
+            (Listed::Queued, None) => {
+                return Err(ApiError::invalid(
+                    "queue: give one, since each queue has lists of its own; queue.list lists them",
+                ));
+            }
+            (Listed::Queued, Some(queue)) => client.queued_page(queue, cursor, limit).await?,
+            (Listed::Running, queue) => client.running_page(queue, cursor, limit).await?,
+            (Listed::Delayed, queue) => client.delayed_page(queue, cursor, limit).await?,
+            (Listed::Ended, queue) => client.ended_page(queue, cursor, limit).await?,
+            (Listed::Dead, queue) => client.dead_page(queue, cursor, limit).await?,
+        };
+        let jobs = page.jobs.into_iter().map(|paged| Found {
+            at_ms: paged.at_ms,
+            job: paged.job,
+        });
+        let next = page.next.as_ref().map(ToString::to_string);
+        Ok((jobs.collect(), next))
+    }
+
+    async fn search(
+        &self,
+        call: &Call,
+        cursor: Option<String>,
+        limit: usize,
+    ) -> Result<Page<Found>, ApiError> {
+        let filter = self.filter(call)?;
+        let (mut from, mut skip) = position(cursor.as_deref())?;
+        let (mut jobs, mut next) = (Vec::new(), None);
+        for _ in 0..MAX_PAGES {
+            let page = call.client.find(&filter, from).await?;
+            let rest: Vec<_> = page.jobs.into_iter().skip(skip).collect();
+            let room = limit - jobs.len();
+            let is_cut = rest.len() > room;
+            let given = room.min(rest.len());
+            let found = rest.into_iter().map(|job| Found { at_ms: None, job });
+            jobs.extend(found.take(room));
+            (from, skip) = match is_cut {
+                true => (from, skip + given),
+                false => (page.next, 0),
+            };
+            next = (is_cut || from != 0).then(|| format!("{from}.{skip}"));
+            if next.is_none() || jobs.len() == limit {
+                break;
+            }
+        }
+        Ok((jobs, next))
+    }
 }
 
 /// Position in a search: a page of records, and the jobs of it that were given already.
@@ -196,34 +284,4 @@ fn position(cursor: Option<&str>) -> Result<(u64, usize), ApiError> {
     parts
         .and_then(|(page, skip)| Some((page.parse().ok()?, skip.parse().ok()?)))
         .ok_or_else(|| ApiError::invalid("cursor: give `next` of the page before"))
-}
-
-async fn search(call: Call, params: ListParams) -> Result<Reply<JobPage<'static>>, ApiError> {
-    let (limit, filter) = (params::limit(params.limit)?, params.filter(&call)?);
-    let (mut from, mut skip) = position(params.cursor.as_deref())?;
-    let (mut jobs, mut next) = (Vec::new(), None);
-    for _ in 0..MAX_PAGES {
-        let page = call.client.find(&filter, from).await?;
-        let rest: Vec<_> = page.jobs.into_iter().skip(skip).collect();
-        let room = limit - jobs.len();
-        let is_cut = rest.len() > room;
-        let given = room.min(rest.len());
-        jobs.extend(rest.into_iter().take(room));
-        (from, skip) = match is_cut {
-            true => (from, skip + given),
-            false => (page.next, 0),
-        };
-        next = (is_cut || from != 0).then(|| format!("{from}.{skip}"));
-        if next.is_none() || jobs.len() == limit {
-            break;
-        }
-    }
-    let jobs = jobs.iter().map(|job| ListedJob {
-        at: None,
-        job: JobSummary::from(job),
-    });
-    Ok(Reply::borrowed(&JobPage {
-        jobs: jobs.collect(),
-        next,
-    }))
 }

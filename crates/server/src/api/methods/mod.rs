@@ -12,6 +12,7 @@ pub(super) mod job_history;
 pub(super) mod job_list;
 pub(super) mod job_source;
 pub(super) mod key;
+pub(super) mod many;
 pub(super) mod message;
 pub(super) mod migration;
 pub(super) mod new_job;

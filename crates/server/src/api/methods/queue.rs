@@ -16,6 +16,7 @@ use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
 use crate::api::params::{parse, parse_some};
+use crate::api::place::{Each, Place};
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
@@ -85,22 +86,37 @@ struct QueueParams {
     queue: String,
     /// Its context; none for a queue outside contexts.
     context: Option<u32>,
+    /// True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
+    #[serde(default)]
+    spread: bool,
 }
 
 /// The queues.
 #[derive(Debug, Serialize, JsonSchema)]
 struct QueueList {
-    /// The queues, by name. Lists of other priorities are given if they have jobs or a limit.
-    queues: Vec<QueueView>,
+    /// The queues, by part and name. Lists of other priorities are given if they have jobs or a limit.
+    queues: Vec<ListedQueue>,
     /// Age of the scan that found them, in milliseconds.
     age_ms: u64,
 }
 
-/// Queue with its jobs by state.
+/// Queue of a list.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ListedQueue {
+    /// Number of its context, the part of a spread queue; null outside contexts.
+    part: Option<u32>,
+    /// The queue.
+    #[serde(flatten)]
+    queue: QueueView,
+}
+
+/// Queue with its jobs by state. Numbers of a spread queue are the sums of its parts, its settings those of the first part.
 #[derive(Debug, Serialize, JsonSchema)]
 struct QueueState {
-    /// List of the queue.
+    /// List of the queue; name of a spread queue.
     queue: String,
+    /// Number of its context, a part of a spread queue; null outside contexts, and for all parts together.
+    part: Option<u32>,
     /// Number of jobs that wait in it, of all priorities.
     waiting: usize,
     /// Number of running jobs.
@@ -120,6 +136,10 @@ struct QueueState {
     /// Settings.
     #[serde(flatten)]
     settings: QueueSettingsView,
+    /// True for a spread queue: each part has the limits for itself. In a queue with one part they hold exactly.
+    limits_per_part: bool,
+    /// Parts of a spread queue, by context; null for another queue.
+    parts: Option<Vec<Self>>,
 }
 
 pub(super) fn list_of(call: &Call, name: &str) -> Result<String, ApiError> {
@@ -141,35 +161,45 @@ fn is_idle_priority(queue: &QueueView) -> bool {
 struct ListParams {
     /// A context, whose keys are scanned by the call; none for the queues outside contexts.
     context: Option<u32>,
+    /// True for the parts of all spread queues, whose keys are scanned by the call.
+    #[serde(default)]
+    spread: bool,
 }
 
 async fn list(call: Call, params: ListParams) -> Result<Reply<QueueList>, ApiError> {
-    let call = call.enter(params.context, READ).await?;
-    let (found, age_ms) = match call.entered {
-        Some(_) => {
-            let queues = call.client.queues().await?;
-            (queues.iter().map(QueueView::from).collect(), 0)
-        }
-        None => {
-            let found = call.found().await?;
-            (found.queues.clone(), found.age_ms())
-        }
+    let ListParams { context, spread } = params;
+    let place = Place { context, spread };
+    let calls = call.clone().enter_all(place, None, READ).await?;
+    let age_ms = match place.is_outside() {
+        true => call.found().await?.age_ms(),
+        false => 0,
     };
-    let queues = found.into_iter().filter(|queue| !is_idle_priority(queue));
-    let mut queues: Vec<_> = queues.collect();
-    // Settings are read now: a queue that was paused after the scan has to be shown as paused.
-    let settings = call.client.settings().await?;
-    for queue in &mut queues {
-        queue.settings = QueueSettingsView::new(&queue.queue, settings.of(&queue.queue));
-        queue.limit = settings.limits.queues.get(&queue.queue).copied();
-    }
+    let queues = calls.each(listed).await?.all();
     Ok(Reply::new(&QueueList { queues, age_ms }))
 }
 
+async fn listed(call: Call) -> Result<Vec<ListedQueue>, ApiError> {
+    let found = match call.entered {
+        Some(_) => {
+            let queues = call.client.queues().await?;
+            queues.iter().map(QueueView::from).collect()
+        }
+        None => call.found().await?.queues.clone(),
+    };
+    // Settings are read now: a queue that was paused after the scan has to be shown as paused.
+    let settings = call.client.settings().await?;
+    let part = call.context_number();
+    let queues = found.into_iter().filter(|queue| !is_idle_priority(queue));
+    let queues = queues.map(|mut queue| {
+        queue.settings = QueueSettingsView::new(&queue.queue, settings.of(&queue.queue));
+        queue.limit = settings.limits.queues.get(&queue.queue).copied();
+        ListedQueue { part, queue }
+    });
+    Ok(queues.collect())
+}
+
 async fn get(call: Call, params: QueueParams) -> Result<Reply<QueueState>, ApiError> {
-    let call = call.enter(params.context, READ).await?;
-    let list = list_of(&call, &params.queue)?;
-    state(&call, &list).await
+    changed(call, params, READ, async |_, _| Ok(())).await
 }
 
 /// Counts the jobs of a queue: those of its lists now, the others as the last scan found them, with its age. A call costs the
@@ -186,12 +216,13 @@ async fn depth(call: &Call, list: &str) -> Result<(QueueDepth, u64, bool), ApiEr
     Ok((depth, found.age_ms(), found.is_partial))
 }
 
-async fn state(call: &Call, list: &str) -> Result<Reply<QueueState>, ApiError> {
+async fn state(call: &Call, list: &str) -> Result<QueueState, ApiError> {
     let (depth, age_ms, partial) = depth(call, list).await?;
     let settings = call.client.settings().await?;
     let list = JobKeys::without_priority(list);
-    Ok(Reply::new(&QueueState {
+    Ok(QueueState {
         queue: list.to_owned(),
+        part: call.context_number(),
         waiting: depth.waiting,
         running: depth.running,
         set_aside: depth.set_aside,
@@ -201,60 +232,134 @@ async fn state(call: &Call, list: &str) -> Result<Reply<QueueState>, ApiError> {
         partial,
         limit: settings.limits.queues.get(list).copied(),
         settings: QueueSettingsView::new(list, settings.of(list)),
-    }))
+        limits_per_part: false,
+        parts: None,
+    })
+}
+
+impl QueueState {
+    /// Returns the state of a spread queue.
+    fn of_parts(queue: String, parts: Vec<Self>) -> Self {
+        let sum = |number: fn(&Self) -> usize| parts.iter().map(number).sum();
+        let first = parts.first();
+        Self {
+            queue,
+            part: None,
+            waiting: sum(|part| part.waiting),
+            running: sum(|part| part.running),
+            set_aside: sum(|part| part.set_aside),
+            retrying: sum(|part| part.retrying),
+            delayed: sum(|part| part.delayed),
+            age_ms: 0,
+            partial: false,
+            limit: first.and_then(|part| part.limit),
+            settings: first.map(|part| part.settings.clone()).unwrap_or_default(),
+            limits_per_part: true,
+            parts: Some(parts),
+        }
+    }
+}
+
+/// Changes a queue, or all parts of a spread queue, and reads its state.
+async fn changed<F>(
+    call: Call,
+    params: QueueParams,
+    needs: (Object, Operation),
+    change: impl Fn(Call, String) -> F,
+) -> Result<Reply<QueueState>, ApiError>
+where
+    F: Future<Output = Result<(), ApiError>>,
+{
+    let QueueParams {
+        queue,
+        context,
+        spread,
+    } = params;
+    let place = Place { context, spread };
+    let calls = call.enter_all(place, Some(&queue), needs).await?;
+    let states = calls.each(|call| {
+        let list = list_of(&call, &queue);
+        let changed = list.clone().map(|list| change(call.clone(), list));
+        async move {
+            changed?.await?;
+            state(&call, &list?).await
+        }
+    });
+    let state = match states.await? {
+        Each::One(state) => state,
+        Each::Parts(parts) => QueueState::of_parts(queue, parts),
+    };
+    Ok(Reply::new(&state))
 }
 
 async fn pause(call: Call, params: QueueParams) -> Result<Reply<QueueState>, ApiError> {
-    let call = call.enter(params.context, CHANGE).await?;
-    let list = list_of(&call, &params.queue)?;
-    call.client.pause(&list).await?;
-    call.noted("pause queue", &list).await?;
-    state(&call, &list).await
+    let pause = async |call: Call, list: String| {
+        call.client.pause(&list).await?;
+        call.noted("pause queue", &list).await
+    };
+    changed(call, params, CHANGE, pause).await
 }
 
 async fn resume(call: Call, params: QueueParams) -> Result<Reply<QueueState>, ApiError> {
-    let call = call.enter(params.context, CHANGE).await?;
-    let list = list_of(&call, &params.queue)?;
-    call.client.resume(&list).await?;
-    call.noted("resume queue", &list).await?;
-    state(&call, &list).await
+    let resume = async |call: Call, list: String| {
+        call.client.resume(&list).await?;
+        call.noted("resume queue", &list).await
+    };
+    changed(call, params, CHANGE, resume).await
 }
 
 async fn drain(call: Call, params: QueueParams) -> Result<Reply<QueueState>, ApiError> {
-    let call = call.enter(params.context, CHANGE).await?;
-    let list = list_of(&call, &params.queue)?;
-    call.client.start_drain(&list).await?;
-    call.noted("drain queue", &list).await?;
-    state(&call, &list).await
+    let drain = async |call: Call, list: String| {
+        call.client.start_drain(&list).await?;
+        call.noted("drain queue", &list).await
+    };
+    changed(call, params, CHANGE, drain).await
 }
 
 /// Number of deleted jobs.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Purged {
-    /// List of the queue.
+    /// List of the queue; name of a spread queue.
     queue: String,
-    /// Number of deleted jobs, at most 10,000.
+    /// Number of deleted jobs, at most 10,000; in each part of a spread queue.
     deleted: usize,
     /// True if there may be more: repeat the call.
     more: bool,
 }
 
-/// Greatest number of jobs that one call of `queue.purge` deletes.
+/// Greatest number of jobs that one call of `queue.purge` deletes in one place.
 const MAX_PURGED: usize = 10_000;
 
 async fn purge(call: Call, params: QueueParams) -> Result<Reply<Purged>, ApiError> {
     let needs = (Object::Queue, Operation::Delete);
-    let call = call.enter(params.context, needs).await?;
-    let queue = list_of(&call, &params.queue)?;
-    // The entry comes first, so that an interrupted call cannot delete without an entry.
-    call.noted("purge queue", &queue).await?;
-    let deleted = call.client.purge(&queue, MAX_PURGED, |_| {}).await?;
-    let more = deleted == MAX_PURGED;
-    Ok(Reply::new(&Purged {
+    let QueueParams {
         queue,
-        deleted,
-        more,
-    }))
+        context,
+        spread,
+    } = params;
+    let place = Place { context, spread };
+    let calls = call.enter_all(place, Some(&queue), needs).await?;
+    let purged = calls.each(async |call| {
+        let queue = list_of(&call, &queue)?;
+        // The entry comes first, so that an interrupted call cannot delete without an entry.
+        call.noted("purge queue", &queue).await?;
+        let deleted = call.client.purge(&queue, MAX_PURGED, |_| {}).await?;
+        let more = deleted == MAX_PURGED;
+        Ok(Purged {
+            queue,
+            deleted,
+            more,
+        })
+    });
+    let purged = match purged.await? {
+        Each::One(purged) => purged,
+        Each::Parts(parts) => Purged {
+            queue,
+            deleted: parts.iter().map(|part| part.deleted).sum(),
+            more: parts.iter().any(|part| part.more),
+        },
+    };
+    Ok(Reply::new(&purged))
 }
 
 /// New limits.
@@ -265,6 +370,9 @@ struct LimitParams {
     queue: String,
     /// Its context; none for a queue outside contexts.
     context: Option<u32>,
+    /// True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
+    #[serde(default)]
+    spread: bool,
     /// Greatest number of jobs that may wait.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "Option<u64>")]
@@ -327,8 +435,6 @@ fn sandbox(
 }
 
 async fn limit(call: Call, params: LimitParams) -> Result<Reply<QueueState>, ApiError> {
-    let call = call.enter(params.context, CHANGE).await?;
-    let list = list_of(&call, &params.queue)?;
     let rate = |name: &str, given: &Option<Option<String>>| {
         let rate = given.as_ref();
         let parsed = rate.map(|it| it.as_deref().map(|it| parse::<Rate>(name, it)).transpose());
@@ -351,12 +457,20 @@ async fn limit(call: Call, params: LimitParams) -> Result<Reply<QueueState>, Api
     .flatten()
     .chain(sandbox)
     .collect();
-    if !settings.is_empty() {
-        call.client.update_queue(&list, &settings).await?;
-    }
-    if let Some(length) = params.length {
-        call.client.set_max_length(Some(&list), length).await?;
-    }
-    call.noted("limit queue", &list).await?;
-    state(&call, &list).await
+    let length = params.length;
+    let queue = QueueParams {
+        queue: params.queue,
+        context: params.context,
+        spread: params.spread,
+    };
+    let limit = async |call: Call, list: String| {
+        if !settings.is_empty() {
+            call.client.update_queue(&list, &settings).await?;
+        }
+        if let Some(length) = length {
+            call.client.set_max_length(Some(&list), length).await?;
+        }
+        call.noted("limit queue", &list).await
+    };
+    changed(call, queue, CHANGE, limit).await
 }

@@ -1,7 +1,7 @@
 //! Methods of spread queues: queues over several contexts, their parts.
 
 use meshwork::context::ContextId;
-use meshwork::spread::{MAX_PARTS, Spread, SpreadError, SpreadLayout, SpreadName};
+use meshwork::spread::{MAX_PARTS, Spread, SpreadError, SpreadName, SpreadPart};
 use meshwork::{Error, JobRequest};
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::api_key::Scope;
@@ -15,6 +15,8 @@ use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
 use crate::api::params::parse;
 use crate::api::place::number;
+
+use super::queue::READ;
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
@@ -84,21 +86,26 @@ struct Parts {
     moving: usize,
 }
 
+impl From<&SpreadPart> for Part {
+    fn from(part: &SpreadPart) -> Self {
+        Self {
+            context: part.context.get(),
+            active: part.is_active,
+            waiting: part.jobs.waiting,
+            running: part.jobs.running,
+            set_aside: part.jobs.set_aside,
+        }
+    }
+}
+
 fn name_of(queue: &str) -> Result<SpreadName, ApiError> {
     parse("queue", queue)
 }
 
 async fn parts(call: Call, params: PartsParams) -> Result<Reply<Parts>, ApiError> {
     let name = name_of(&params.queue)?;
-    let layout = call.node().spread(&name).await?;
-    let layout = layout.ok_or_else(|| SpreadError::NotSpread(name.clone()))?;
-    let needs = (Object::Queue, Operation::Read);
-    let caller = call.caller()?;
-    for part in &layout.parts {
-        let part = call.node().context(*part).await?;
-        part.allow_caller(&caller, needs.0, needs.1).await?;
-    }
-    shown(&call, &name, &layout).await
+    call.clone().enter_parts(Some(&name), READ).await?;
+    shown(&call, &name).await
 }
 
 async fn spread(call: Call, params: SpreadParams) -> Result<Reply<Parts>, ApiError> {
@@ -106,7 +113,7 @@ async fn spread(call: Call, params: SpreadParams) -> Result<Reply<Parts>, ApiErr
     let (node, caller) = (call.node(), call.trusted().await?);
     let contexts = params.contexts.iter().map(|id| number(*id));
     let contexts: Vec<ContextId> = contexts.collect::<Result<_, _>>()?;
-    let layout = match (params.parts, contexts.is_empty()) {
+    match (params.parts, contexts.is_empty()) {
         (Some(parts), true) => node.spread_queue(&caller, &name, parts.into()).await?,
         (None, false) => node.spread_over(&caller, &name, &contexts).await?,
         _ => {
@@ -114,30 +121,15 @@ async fn spread(call: Call, params: SpreadParams) -> Result<Reply<Parts>, ApiErr
             return Err(ApiError::invalid(message));
         }
     };
-    shown(&call, &name, &layout).await
+    shown(&call, &name).await
 }
 
-async fn shown(
-    call: &Call,
-    name: &SpreadName,
-    layout: &SpreadLayout,
-) -> Result<Reply<Parts>, ApiError> {
-    let node = call.node();
-    let mut parts = Vec::with_capacity(layout.parts.len());
-    for (at, id) in layout.parts.iter().enumerate() {
-        let depth = node.part_depth(name, *id).await?;
-        parts.push(Part {
-            context: id.get(),
-            active: at < layout.active,
-            waiting: depth.waiting,
-            running: depth.running,
-            set_aside: depth.set_aside,
-        });
-    }
+async fn shown(call: &Call, name: &SpreadName) -> Result<Reply<Parts>, ApiError> {
+    let state = call.node().spread_state(name).await?;
     Ok(Reply::new(&Parts {
         queue: name.to_string(),
-        parts,
-        moving: node.settle_spread(name).await?,
+        parts: state.parts.iter().map(Part::from).collect(),
+        moving: state.moving,
     }))
 }
 

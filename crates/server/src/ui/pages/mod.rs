@@ -12,6 +12,7 @@ mod jobs;
 pub(super) mod many;
 mod overview;
 mod queue;
+mod queue_parts;
 mod queues;
 mod schedules;
 mod search;

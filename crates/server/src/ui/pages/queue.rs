@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::history;
 use super::overview::{age, steps};
+use super::queue_parts;
 use super::queues::{condition, switch};
 use crate::api::ApiError;
 use crate::ui::caller::Caller;
@@ -53,6 +54,7 @@ pub(super) async fn show(caller: Arc<Caller>) -> Result<Page, ApiError> {
             @else { (job_table(&caller, &jobs.jobs, "")) }
             (pager(&caller, jobs.next.as_deref(), jobs.jobs.len()))
         }
+        (queue_parts::card(&caller, name).await)
         (history::card(&caller, &queue).await?)
         section.card { h2 { "Limits" } (limits(&caller, &queue)) }
     };
