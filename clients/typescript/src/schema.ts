@@ -3052,7 +3052,7 @@ export interface components {
              * @description Age of the scan that found them, in milliseconds.
              */
             age_ms: number;
-            /** @description The queues, by name. Lists of other priorities are given if they have jobs or a limit. */
+            /** @description The queues, by part and name. Lists of other priorities are given if they have jobs or a limit. */
             queues: components["schemas"]["ListedQueue"][];
         };
         /** @description The place of queues. */

@@ -2008,7 +2008,7 @@ class QueueList(TypedDict):
     """
     queues: list[ListedQueue]
     """
-    The queues, by name. Lists of other priorities are given if they have jobs or a limit.
+    The queues, by part and name. Lists of other priorities are given if they have jobs or a limit.
     """
 
 

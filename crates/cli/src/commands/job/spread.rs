@@ -72,7 +72,7 @@ pub(super) async fn enqueue(
     let id = target.spread.enqueue(request).await?;
     target.note(&id).await?;
     if let (Some(patience), Some(part)) = (patience, ContextKeys::named_in(id.as_str())) {
-        let ended = target.spread.part(part)?.wait(&id, patience).await?;
+        let ended = target.spread.part(part).await?.wait(&id, patience).await?;
         return single::print(&ended, &mut context.out);
     }
     if context.out.is_json() {

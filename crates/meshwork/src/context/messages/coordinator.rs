@@ -16,9 +16,9 @@ use crate::context::messages::damage::Damage;
 use crate::context::messages::done::Done;
 use crate::context::messages::message::next_look_ms;
 use crate::context::messages::outbox_watch::OutboxWatch;
-use crate::context::rest::Changes;
 use crate::context::messages::served::{Part, Roll, Served};
 use crate::context::messages::steps::{Step, Steps};
+use crate::context::rest::Changes;
 use crate::context::{ContextError, ContextHandle, MOST, Node, StoreTransport, Transport};
 use crate::watches::Watches;
 

@@ -214,7 +214,7 @@ async fn prepare(node: &Node, me: &Identity) -> Result<(), ChaosError> {
         .await
         .map_err(|it| failed(&it))?;
     for id in layout.parts {
-        let client = spread.part(id).map_err(|it| failed(&it))?;
+        let client = spread.part(id).await.map_err(|it| failed(&it))?;
         let queue = client.broker().keys().parse_work_queue(&name.to_string());
         let queue = queue.map_err(|it| failed(&it))?;
         let one = [QueueSetting::KeyConcurrency(Some(1))];
