@@ -31,7 +31,6 @@ pub mod testing;
 mod transfer;
 pub mod view;
 mod wait_pool;
-mod watches;
 pub mod worker;
 
 /// The examples of docs/testing.md, as doc tests.

@@ -68,7 +68,7 @@ pub use queue::stats::{KnownQueues, MAX_QUEUES, QueueStats, Stats};
 pub use schedule::{FiredSlots, Put, SchedulePage, ScheduleRun, Scheduled};
 pub use transfer::export::IdList;
 pub use worker::control::{Control, Controlled, LeaderTask};
-pub use worker::look::{ChangeConn, ContextConn, DueTasks, MessageTasks, PollKeys, PollResult};
+pub use worker::look::{ChangeConn, ContextConn, DueTasks, PollKeys, PollResult};
 pub use worker::register::{REGISTRATION_TTL, Registration};
 pub use worker::workers::{RegisteredWorker, WorkerPage};
 

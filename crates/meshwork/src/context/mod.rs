@@ -16,7 +16,6 @@ mod objects;
 mod peers;
 mod place;
 mod records;
-mod rest;
 mod runners;
 mod secret;
 

@@ -1,5 +1,4 @@
-//! look, look_for_due, look_for_messages: plain reads that show whether an idle worker, or a coordinator, has anything to
-//! do. They run no script, and change nothing.
+//! look, look_for_due: plain reads that show whether an idle worker has anything to do. They run no script, and change nothing.
 
 use redis::Value;
 
@@ -51,15 +50,6 @@ pub struct DueTasks {
     /// Number of registrations of workers; 0 if none of them has anything.
     pub workers: usize,
     /// Milliseconds until the first task that is not due yet.
-    pub next: Option<u64>,
-}
-
-/// Tasks of a coordinator in a context.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct MessageTasks {
-    /// True if a list of messages has an element.
-    pub listed: bool,
-    /// Milliseconds until the first task with a time: 0 if it is due, or a key has another type.
     pub next: Option<u64>,
 }
 
@@ -234,44 +224,6 @@ impl Broker {
             })?;
         }
         Ok(due)
-    }
-
-    /// Reads the lists of messages of the context, and the first entries of its sets with times. A context without messages
-    /// costs one call.
-    ///
-    /// # Errors
-    /// The server does not answer.
-    pub async fn look_for_messages(&self) -> Result<MessageTasks, Error> {
-        let Some(keys) = self.keys.context() else {
-            return Ok(MessageTasks::default());
-        };
-        let lists = [keys.msg_out(), keys.msg_in(), keys.msg_in_jobs()];
-        let sets = [
-            keys.outbound(),
-            keys.sent(),
-            keys.open(),
-            keys.messages(),
-            keys.letters(),
-        ];
-        if self.has_none(&[&lists[..], &sets[..]].concat()).await? {
-            return Ok(MessageTasks::default());
-        }
-        let now = self.now().await? as f64;
-        let mut pipe = redis::pipe();
-        pipe.ignore_errors();
-        pipe.cmd("EXISTS").arg(&lists);
-        for set in &sets {
-            pipe.cmd("ZRANGE").arg(set).arg(0).arg(0).arg("WITHSCORES");
-        }
-        let mut values = self.looked(&pipe).await?.into_iter();
-        let listed = number(values.next()) > 0;
-        let left = |value: Value| match value {
-            // Refused: the key has another type, or the user may not read it.
-            Value::Nil => Some(0),
-            value => first(Some(value)).map(|at| (at - now).max(0.0) as u64),
-        };
-        let next = values.filter_map(left).min();
-        Ok(MessageTasks { listed, next })
     }
 
     /// Returns true if none of these keys exists. False also if the user may not read all of them.

@@ -18,9 +18,7 @@ use crate::context::messages::message::next_look_ms;
 use crate::context::messages::outbox_watch::OutboxWatch;
 use crate::context::messages::served::{Part, Roll, Served};
 use crate::context::messages::steps::{Step, Steps};
-use crate::context::rest::Changes;
 use crate::context::{ContextError, ContextHandle, MOST, Node, StoreTransport, Transport};
-use crate::watches::Watches;
 
 /// Pause between two rounds after recent work, when jobs of messages may end soon.
 const SOON: Duration = Duration::from_millis(100);
@@ -121,16 +119,13 @@ impl Coordinator {
         let (mut served, mut looked) = (Roll::default(), None::<Instant>);
         let (mut backoff, mut watch) = (Backoff::new(), OutboxWatch::new());
         let (mut steps, mut worked) = (Steps::new(), Instant::now());
-        let mut changes = Changes::new(self.node.broker());
         while !stop.is_cancelled() {
             if looked.is_none_or(|at| at.elapsed() >= LOOK_FOR_CONTEXTS) {
                 served.update(self.find(serves).await);
                 looked = Some(Instant::now());
                 watch.follow(served.contexts());
             }
-            served.wake(changes.take());
-            let step = |one| self.step_of(one, Arc::clone(changes.watches()));
-            let done = steps.round(&mut served, step).await;
+            let done = steps.round(&mut served, |one| self.step_of(one)).await;
             watch.looked();
             let pause = async {
                 match done {
@@ -143,7 +138,6 @@ impl Coordinator {
                         let woken = async {
                             tokio::select! {
                                 () = watch.woken() => {}
-                                () = changes.noted() => {}
                                 () = self.node.signals().incoming.notified() => {}
                             }
                         };
@@ -185,41 +179,15 @@ impl Coordinator {
         (found, failed)
     }
 
-    fn step_of(&self, mut one: Served, watches: Arc<Watches>) -> Step<'_> {
+    fn step_of(&self, mut one: Served) -> Step<'_> {
         Box::pin(async move {
-            let done = self.serve_if_needed(&mut one, &watches).await;
+            let done = self.serve_if_needed(&mut one).await;
             (one, done)
         })
     }
 
-    /// Runs a step if a look finds an element that is due. A context that has nothing to do rests if its server reports
-    /// changes.
-    async fn serve_if_needed(
-        &self,
-        served: &mut Served,
-        watches: &Watches,
-    ) -> Result<Done, ContextError> {
-        let looked = served.rest.look(watches, &served.context).await;
-        let found = match looked.map_err(ContextError::from) {
-            Ok(Some(found)) => found,
-            Err(error) if error.is_outage() => return Err(error),
-            Ok(None) | Err(_) => return self.serve_if_due(served).await,
-        };
-        let done = match found.listed || found.next == Some(0) {
-            true => self.serve(served).await?,
-            false => Done::default(),
-        };
-        // What is listed may be messages that nobody has read.
-        let rests = done.count == 0 && !done.more && done.failed.is_none();
-        if rests && found.next != Some(0) && !served.has_troubles() {
-            let again = served.sorted.again().filter(|_| found.listed);
-            served.rest.begin(found, again);
-        }
-        Ok(done)
-    }
-
     /// Runs a step if one call finds an element that is due.
-    async fn serve_if_due(&self, served: &mut Served) -> Result<Done, ContextError> {
+    async fn serve_if_needed(&self, served: &mut Served) -> Result<Done, ContextError> {
         let keys = served.context.keys();
         let lists = [keys.msg_out(), keys.msg_in(), keys.msg_in_jobs()];
         let times = [

@@ -23,13 +23,6 @@ pub(crate) struct Sorted {
     again: Option<Instant>,
 }
 
-impl Sorted {
-    /// Returns the time of the next check of all elements.
-    pub(crate) const fn again(&self) -> Option<Instant> {
-        self.again
-    }
-}
-
 impl ContextHandle {
     /// Moves job messages from `msg_in` to `msg_in:{context}`, where a plain client may have put them wrongly. Each
     /// call sorts the newest elements. Calls in a row sort all others, page by page from the tail.

@@ -1,14 +1,13 @@
 //! A served context: the parts of a step, each with its own failures. Neither a damaged key nor a damaged message
 //! delays another part, another message or another context.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use meshwork_model::keys::context::ContextId;
 use tokio::time::Instant;
 
 use crate::context::messages::inbox::Sorted;
-use crate::context::rest::Rest;
 use crate::context::{ContextError, ContextHandle};
 
 /// First pause of a part that failed.
@@ -58,7 +57,6 @@ struct Trouble {
 pub(crate) struct Served {
     pub(crate) context: ContextHandle,
     pub(crate) sorted: Sorted,
-    pub(crate) rest: Rest,
     troubles: BTreeMap<Part, Trouble>,
     /// The end of the pause after an outage of its server, and the length of the pause.
     away: Option<(Instant, Duration)>,
@@ -69,7 +67,6 @@ impl Served {
         Self {
             context,
             sorted: Sorted::default(),
-            rest: Rest::default(),
             troubles: BTreeMap::new(),
             away: None,
         }
@@ -85,11 +82,6 @@ impl Served {
     /// Records that its server answers.
     pub(crate) fn reached(&mut self) {
         self.away = None;
-    }
-
-    /// Returns true if a part failed, and has not succeeded since.
-    pub(crate) fn has_troubles(&self) -> bool {
-        !self.troubles.is_empty()
     }
 
     /// Returns false while a part that failed pauses.
@@ -132,11 +124,9 @@ impl Served {
 /// The contexts that a coordinator serves now.
 #[derive(Debug, Default)]
 pub(crate) struct Roll {
-    list: BTreeMap<ContextId, Served>,
+    list: Vec<Served>,
     /// Contexts whose step is running.
     lent: BTreeMap<ContextId, ContextHandle>,
-    /// Contexts of which a change was reported while their step was running.
-    changed: BTreeSet<ContextId>,
     /// The reasons why the last search did not find some contexts.
     faults: Vec<String>,
 }
@@ -144,19 +134,20 @@ pub(crate) struct Roll {
 impl Roll {
     /// Updates the served contexts after a search. A known context stays while it cannot be found.
     pub(crate) fn update(&mut self, (found, failed): (Vec<ContextHandle>, Vec<ContextError>)) {
-        let found: BTreeMap<_, _> = found.into_iter().map(|it| (it.id(), it)).collect();
         if failed.is_empty() {
-            let is_there = |id: &ContextId, one: &mut Served| {
-                let found = found.get(id);
-                found.is_some_and(|it| it.keys() == one.context.keys())
-            };
+            let is_there = |one: &Served| found.iter().any(|it| it.keys() == one.context.keys());
             self.list.retain(is_there);
         }
-        for (id, context) in found {
-            let known = self.list.get(&id);
-            let is_known = known.is_some_and(|one| one.context.keys() == context.keys());
-            if !is_known && !self.lent.contains_key(&id) {
-                self.list.insert(id, Served::new(context));
+        for context in found {
+            if self.lent.contains_key(&context.id()) {
+                continue;
+            }
+            let known = self.list.iter_mut();
+            let mut known = known.filter(|one| one.context.id() == context.id());
+            match known.next() {
+                Some(one) if one.context.keys() == context.keys() => {}
+                Some(one) => *one = Served::new(context),
+                None => self.list.push(Served::new(context)),
             }
         }
         let faults: Vec<_> = failed.iter().map(ToString::to_string).collect();
@@ -167,27 +158,15 @@ impl Roll {
     }
 
     pub(crate) fn contexts(&self) -> impl Iterator<Item = &ContextHandle> + Clone {
-        let list = self.list.values().map(|one| &one.context);
+        let list = self.list.iter().map(|one| &one.context);
         list.chain(self.lent.values())
     }
 
-    /// Ends the rest of contexts that have changed; with `all`, any may have.
-    pub(crate) fn wake(&mut self, (changed, all): (BTreeSet<u32>, bool)) {
-        let is_changed = |id: &ContextId| all || changed.contains(&id.get());
-        for (_, one) in self.list.iter_mut().filter(|(id, _)| is_changed(id)) {
-            one.rest.end();
-        }
-        let lent = self.lent.keys().filter(|id| is_changed(id));
-        self.changed.extend(lent);
-    }
-
-    /// Takes the contexts that neither pause nor rest out of the list.
+    /// Takes the contexts that do not pause out of the list.
     pub(crate) fn lend(&mut self) -> Vec<Served> {
         let now = Instant::now();
-        let is_due =
-            |one: &Served| one.away.is_none_or(|(until, _)| until <= now) && !one.rest.is_on(now);
-        let due = self.list.extract_if(.., |_, one| is_due(one));
-        let lent: Vec<_> = due.map(|(_, one)| one).collect();
+        let is_due = |one: &mut Served| one.away.is_none_or(|(until, _)| until <= now);
+        let lent: Vec<_> = self.list.extract_if(.., is_due).collect();
         let handles = lent
             .iter()
             .map(|one| (one.context.id(), one.context.clone()));
@@ -196,22 +175,13 @@ impl Roll {
     }
 
     /// Puts a context back after its step.
-    pub(crate) fn take_back(&mut self, mut one: Served) {
-        let id = one.context.id();
-        self.lent.remove(&id);
-        if self.changed.remove(&id) {
-            one.rest.end();
-        }
-        self.list.insert(id, one);
-    }
-
-    /// Returns true if all contexts are lent.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.list.is_empty()
+    pub(crate) fn take_back(&mut self, one: Served) {
+        self.lent.remove(&one.context.id());
+        self.list.push(one);
     }
 
     /// Returns true if a context pauses.
     pub(crate) fn has_pauses(&self) -> bool {
-        self.list.values().any(|one| one.away.is_some())
+        self.list.iter().any(|one| one.away.is_some())
     }
 }

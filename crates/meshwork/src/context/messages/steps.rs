@@ -32,7 +32,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Runs `step` in each context that neither pauses nor rests.
+    /// Runs `step` in each context that does not pause.
     ///
     /// # Errors
     /// No context can be reached.
@@ -42,8 +42,6 @@ impl<'a> Steps<'a> {
         step: impl Fn(Served) -> Step<'a>,
     ) -> Result<Done, ContextError> {
         self.running.extend(roll.lend().into_iter().map(step));
-        // One that rests may be reached.
-        let all_run = roll.is_empty();
         let until = Instant::now() + PATIENCE;
         let (mut all, mut served, mut failed) = (Done::default(), 0, Vec::new());
         while let Ok(Some((mut one, done))) = timeout_at(until, self.running.next()).await {
@@ -58,7 +56,7 @@ impl<'a> Steps<'a> {
             }
         }
         // All of them wait for one server: the next round tries it again.
-        let none = all_run && served == 0 && self.running.is_empty();
+        let none = served == 0 && self.running.is_empty();
         let mut first = None;
         for (mut one, error) in failed {
             if !none {

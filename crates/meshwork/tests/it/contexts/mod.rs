@@ -19,7 +19,6 @@ mod objects;
 mod pool;
 mod replay;
 mod reports;
-mod rests;
 mod trust;
 mod two_nodes;
 mod world;

@@ -231,8 +231,16 @@ impl World {
 
     /// Sends a message from context 7 with this number of jobs.
     pub(super) async fn send_jobs(&self, to: u32, many: usize) -> MessageKey {
+        let job = MessageJob {
+            script_type: "v".parse().unwrap(),
+            script: "1".to_owned(),
+            timeout: None,
+            retries: 0,
+            env_vars: Default::default(),
+            after: Vec::new(),
+        };
         let mut new = NewMessage::new(ContextId::new(to).unwrap(), MessageType::Job);
-        new.jobs = vec![job_of("v"); many];
+        new.jobs = vec![job; many];
         self.context(7)
             .await
             .send(&self.me, &new)
@@ -275,18 +283,6 @@ impl World {
         )
         .await;
         job
-    }
-}
-
-/// A job of a message, for the runners of a type.
-pub(super) fn job_of(script_type: &str) -> MessageJob {
-    MessageJob {
-        script_type: script_type.parse().unwrap(),
-        script: "1".to_owned(),
-        timeout: None,
-        retries: 0,
-        env_vars: Default::default(),
-        after: Vec::new(),
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::super::registry::reclaim_dead;
 use super::super::subscription::{Lists, Subscriptions};
 use super::PoolState;
-use crate::watches::{Session, Watch};
+use super::watches::{Session, Watch};
 use crate::worker::capacity::demand::Demand;
 use crate::worker::dedicated_thread::within;
 use crate::worker::protocol::{Queues, RIGHTS_FOR};

@@ -3,6 +3,7 @@
 
 mod member;
 mod poller;
+mod watches;
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -12,11 +13,11 @@ use tokio::sync::OnceCell;
 
 use crate::Error;
 use crate::context::{ContextHandle, Node};
-use crate::watches::{Session, Watches};
 use crate::worker::capacity::slots::Slots;
 use crate::worker::dedicated_thread::{Host, Thread};
 use crate::worker::engine::SharedParts;
 pub(super) use member::{Member, MemberKeys};
+use watches::{Reports, Session, Watches};
 
 /// Greatest number of contexts of one pool.
 pub const MAX_POOL: usize = 1_000;
@@ -129,11 +130,12 @@ impl PoolState {
 
     /// Returns the session of a member for looks.
     async fn session(&self, broker: &Broker) -> Result<Session, meshwork_broker::Error> {
-        let mut session = self.watches.session(broker).await?;
-        if session.watch().is_none() {
-            session.broker = self.beats(broker).await?;
-        }
-        Ok(session)
+        let reports = self.watches.of(broker).await?;
+        let broker = match &reports {
+            Reports::By(watch) => watch.over(broker),
+            Reports::Without(_) => self.beats(broker).await?,
+        };
+        Ok(Session { broker, reports })
     }
 
     fn members(&self) -> std::sync::MutexGuard<'_, Vec<Weak<Member>>> {

@@ -1,5 +1,5 @@
-//! Watches: one connection of a process to each server, which reports changes of keys that were read over it. So the cost
-//! of a pool of workers, or of a coordinator, follows the activity of its contexts, not their number. Contexts in databases of their own are polled: reports
+//! Watches: one connection of a pool to each server, which reports changes of keys that were read over it. So the cost of
+//! a pool follows the activity of its contexts, not their number. Contexts in databases of their own are polled: reports
 //! do not name the database. So are those whose server reports nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,9 @@ use futures_util::future::join_all;
 use meshwork_broker::{Broker, ChangeConn, Error, SlotMap};
 use meshwork_model::keys::context::ContextLayout;
 use tokio::sync::Notify;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
+
+use crate::worker::dedicated_thread::within;
 
 /// Time for which the owners of the slots of a cluster are used for new sessions.
 const OWNERS_FOR: Duration = Duration::from_secs(1);
@@ -29,16 +31,16 @@ const SILENT_FOR: Duration = Duration::from_secs(60);
 /// Longest wait for the answer to a check.
 const CHECK_MOST: Duration = Duration::from_secs(2);
 
-/// A session for looks at a context.
+/// A session of a member for looks.
 #[derive(Debug)]
-pub(crate) struct Session {
-    pub(crate) broker: Broker,
-    pub(crate) reports: Reports,
+pub(super) struct Session {
+    pub(super) broker: Broker,
+    pub(super) reports: Reports,
 }
 
 /// The source of reports about the keys of a context.
 #[derive(Debug, Clone)]
-pub(crate) enum Reports {
+pub(super) enum Reports {
     By(Arc<Watch>),
     /// None until this time; `None`: none ever.
     Without(Option<Instant>),
@@ -46,14 +48,14 @@ pub(crate) enum Reports {
 
 impl Session {
     /// Returns false if another one may be better.
-    pub(crate) fn is_usable(&self) -> bool {
+    pub(super) fn is_usable(&self) -> bool {
         match &self.reports {
             Reports::By(watch) => !watch.is_broken(),
             Reports::Without(until) => until.is_none_or(|until| Instant::now() < until),
         }
     }
 
-    pub(crate) fn watch(&self) -> Option<&Arc<Watch>> {
+    pub(super) fn watch(&self) -> Option<&Arc<Watch>> {
         match &self.reports {
             Reports::By(watch) => Some(watch),
             Reports::Without(_) => None,
@@ -63,7 +65,7 @@ impl Session {
 
 /// Contexts with changed keys.
 #[derive(Debug, Default)]
-pub(crate) struct Changes {
+pub(super) struct Changes {
     contexts: Mutex<BTreeSet<u32>>,
     /// True if any context may have changed.
     all: AtomicBool,
@@ -76,7 +78,7 @@ impl Changes {
     }
 
     /// Records that a key has changed; `None`: any may have.
-    pub(crate) fn note(&self, key: Option<&[u8]>) {
+    pub(super) fn note(&self, key: Option<&[u8]>) {
         match key.and_then(context_of) {
             Some(number) => {
                 self.contexts().insert(number);
@@ -87,13 +89,13 @@ impl Changes {
     }
 
     /// Returns after a change, not before `from`.
-    pub(crate) async fn noted(&self, from: Instant) {
+    pub(super) async fn noted(&self, from: Instant) {
         tokio::time::sleep_until(from).await;
         self.noted.notified().await;
     }
 
     /// Takes the contexts, and true if any may have changed.
-    pub(crate) fn take(&self) -> (BTreeSet<u32>, bool) {
+    pub(super) fn take(&self) -> (BTreeSet<u32>, bool) {
         let all = self.all.swap(false, Ordering::Acquire);
         (std::mem::take(&mut *self.contexts()), all)
     }
@@ -107,7 +109,7 @@ fn context_of(key: &[u8]) -> Option<u32> {
 
 /// A connection that reports changes.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(super) struct Watch {
     conn: ChangeConn,
     /// For calls without keys.
     any: Broker,
@@ -135,12 +137,12 @@ impl Watch {
         }))
     }
 
-    fn over(&self, broker: &Broker) -> Broker {
+    pub(super) fn over(&self, broker: &Broker) -> Broker {
         self.conn.over(broker)
     }
 
     /// Returns true if the server has answered lately.
-    pub(crate) fn is_reached(&self) -> bool {
+    pub(super) fn is_reached(&self) -> bool {
         let answered = *self.answered.lock().unwrap_or_else(PoisonError::into_inner);
         answered.elapsed() < REACHED_FOR && !self.is_broken()
     }
@@ -150,7 +152,7 @@ impl Watch {
     }
 
     /// Gives the connection up, since its server does not answer.
-    pub(crate) fn give_up(&self) {
+    pub(super) fn give_up(&self) {
         self.is_broken.store(true, Ordering::Release);
     }
 
@@ -162,10 +164,10 @@ impl Watch {
     }
 }
 
-/// The connections of a pool or of a coordinator.
+/// The connections of a pool.
 #[derive(Debug, Default)]
-pub(crate) struct Watches {
-    pub(crate) changes: Arc<Changes>,
+pub(super) struct Watches {
+    pub(super) changes: Arc<Changes>,
     owners: tokio::sync::Mutex<Option<Owners>>,
     /// By address; outside of clusters, there is one without an address.
     servers: Mutex<BTreeMap<String, Arc<Server>>>,
@@ -186,22 +188,8 @@ impl Watches {
         self.servers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a session for looks at the context of `broker`, over the connection that reports its changes if there is
-    /// one.
-    ///
-    /// # Errors
-    /// The server does not answer.
-    pub(crate) async fn session(&self, broker: &Broker) -> Result<Session, Error> {
-        let reports = self.of(broker).await?;
-        let broker = match &reports {
-            Reports::By(watch) => watch.over(broker),
-            Reports::Without(_) => broker.clone(),
-        };
-        Ok(Session { broker, reports })
-    }
-
     /// Returns the source of reports about the keys of a context.
-    async fn of(&self, broker: &Broker) -> Result<Reports, Error> {
+    pub(super) async fn of(&self, broker: &Broker) -> Result<Reports, Error> {
         let keys = broker.keys().context();
         let Some(keys) = keys.filter(|keys| keys.layout() == ContextLayout::Prefix) else {
             return Ok(Reports::Without(None));
@@ -217,15 +205,15 @@ impl Watches {
         if let Some(reports) = server.as_ref().filter(|_| is_known) {
             return Ok(reports.clone());
         }
-        let opened = timeout(OPEN_MOST, Watch::open(broker, &self.changes)).await;
+        let opened = within("connect", OPEN_MOST, Watch::open(broker, &self.changes)).await;
         let without = |time| Reports::Without(Some(Instant::now() + time));
         let reports = match opened {
-            Ok(Ok(Some(watch))) if name.is_empty() || watch.conn.server() == name => {
+            Ok(Some(watch)) if name.is_empty() || watch.conn.server() == name => {
                 Reports::By(Arc::new(watch))
             }
-            Ok(Ok(None)) => without(SILENT_FOR),
+            Ok(None) => without(SILENT_FOR),
             // Or the slot has moved since the owners were read.
-            Ok(Ok(Some(_)) | Err(_)) | Err(_) => without(AGAIN),
+            Ok(Some(_)) | Err(_) => without(AGAIN),
         };
         *server = Some(reports.clone());
         Ok(reports)
@@ -262,11 +250,10 @@ impl Watches {
     }
 
     /// Checks that the servers answer, since without a change they send nothing, and that each slot is where it was.
-    pub(crate) async fn check(&self, node: &Broker) {
+    pub(super) async fn check(&self, node: &Broker) {
         let watches: Vec<_> = self.open().collect();
         let checks = watches.iter().map(async |watch| {
-            let checked = timeout(CHECK_MOST, watch.check()).await;
-            if !checked.is_ok_and(|it| it.is_ok()) {
+            if within("look", CHECK_MOST, watch.check()).await.is_err() {
                 watch.give_up();
                 self.changes.note(None);
             }
@@ -277,7 +264,7 @@ impl Watches {
         {
             // An outage is reported by those who look.
             let read = self.read(&mut owners, node, OWNERS_EVERY);
-            let _ = timeout(CHECK_MOST, read).await;
+            let _ = within("look", CHECK_MOST, async { read.await.map(|_| ()) }).await;
         }
     }
 
