@@ -127,6 +127,12 @@ impl EphemeralWorker {
 
     /// Records the state of the jobs: `claimed` if a worker claimed one, `waits` if one waits in a queue.
     pub(crate) fn seen(&mut self, claimed: bool, waits: bool) {
+        if claimed && self.is_open() && self.tuning.sandbox == Some(Profile::Open) {
+            note(
+                "a running worker takes the job and runs it in its own sandbox: --sandbox open is for a worker that this \
+                 command starts",
+            );
+        }
         self.served |= claimed;
         self.waiting = match waits && !self.served {
             true => self.waiting.or_else(|| Some(Instant::now())),

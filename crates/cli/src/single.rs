@@ -80,6 +80,8 @@ async fn work(
         error = look => return Err(error),
     };
     wheel.finish_and_clear();
+    // A worker may have been faster than the first check.
+    ephemeral.seen(result.is_ok(), false);
     Ok(result?)
 }
 

@@ -87,6 +87,8 @@ impl<'a> Collection<'a> {
             progress.show(self.ids.len() - self.pending.len());
             self.print(results, &progress, out).await?;
             if self.next == self.ids.len() {
+                // Workers may have been faster than the first look.
+                ephemeral.seen(self.queued, false);
                 return Ok(self.tally);
             }
             if self.pending.len() < before {

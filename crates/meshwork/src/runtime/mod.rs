@@ -36,7 +36,6 @@ use futures_util::future::BoxFuture;
 use meshwork_model::job::Job;
 use meshwork_model::outcome::{Failure, Report};
 use meshwork_model::sandbox::Usage;
-use meshwork_model::secret::EnvVars;
 use meshwork_model::trace::TraceContext;
 use tokio::time::Instant;
 
@@ -112,6 +111,8 @@ pub struct Run {
     pub(crate) caller: ActionCaller,
     /// Objects that scripts store.
     pub(crate) objects: ObjectStore,
+    /// Name of the context whose worker runs it. Contexts share no cache.
+    pub(crate) tenant: String,
 }
 
 impl Run {
@@ -135,20 +136,19 @@ impl Run {
             usage: Arc::default(),
             caller: ActionCaller::default(),
             objects: ObjectStore::default(),
+            tenant: String::new(),
         }
     }
 
-    /// Returns a run for a program that the worker starts before the script. It has none of the job's variables: they
-    /// could change what the program leaves in a cache for other jobs.
+    /// Returns a run for a program that the worker starts before the script.
     fn beside(&self) -> Self {
-        let mut job = (*self.job).clone();
-        job.env_vars = EnvVars::default();
         Self {
             stop: self.stop.clone(),
             grace: self.grace,
             confinement: self.confinement.clone(),
             log: self.log.clone(),
-            ..Self::new(Arc::new(job), self.deadline)
+            tenant: self.tenant.clone(),
+            ..Self::new(Arc::clone(&self.job), self.deadline)
         }
     }
 }

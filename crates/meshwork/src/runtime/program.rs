@@ -222,7 +222,8 @@ async fn execute(
         let mut folder = Folder::with(script)?;
         folder.lay_out(&inputs)?;
         let path = folder.work().join(&file);
-        Ok((folder, path, process::stdin(record.input.as_deref())?))
+        let input = process::stdin(folder.root(), record.input.as_deref())?;
+        Ok((folder, path, input))
     });
     let unready = |error| NotStarted::of_system("lay out the script and its input", &error);
     let (folder, path, input) = laid_out.await.map_err(unready)?;
@@ -235,6 +236,7 @@ async fn execute(
     };
     let inherited = Inherited {
         input: input.into(),
+        environment: process::environment(run, &folder)?,
         calls: requests.inherited(),
     };
     let process = Process::start(program, run, &folder, inherited, &orders)?;

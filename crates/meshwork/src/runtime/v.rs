@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,8 +34,6 @@ const SCRIPT: &str = "script.v";
 const PROGRAM: &str = "program";
 /// Bytes at the end of the compiler's output in an error.
 const LAST_WORDS: usize = 1_000;
-/// Sets variables for the compiler.
-const ENV: &str = "/usr/bin/env";
 
 /// Compiled programs: 1 GiB, and no more entries than a listing of the folder takes.
 const PROGRAMS: Cache = Cache {
@@ -152,6 +150,8 @@ async fn compiled(run: &Run, dropped: &CancellationToken) -> Result<Entry, Failu
     let compiler = compiler().await?;
     let path = compiler.path.to_string_lossy();
     let parts = [
+        run.tenant.as_bytes(),
+        run.confinement.profile.as_str().as_bytes(),
         &*run.job.script,
         compiler.version.as_bytes(),
         path.as_bytes(),
@@ -178,18 +178,20 @@ async fn compile(
     let job = Arc::clone(&run.job);
     let laid_out = process::blocking(move || {
         let folder = Folder::with(Some((SCRIPT, &job.script)))?;
-        Ok((folder, process::stdin(None)?))
+        let input = process::stdin(folder.root(), None)?;
+        Ok((folder, input))
     });
     let unready = |error| NotStarted::of_system("lay out the script", &error);
     let (folder, input) = laid_out.await.map_err(unready)?;
-    let args = arguments(compiler, &folder);
+    let args = arguments(&folder);
     let program = Executable {
-        path: Path::new(ENV),
+        path: &compiler.path,
         args: &args,
         named_by: NamedBy::Worker,
     };
     let inherited = Inherited {
         input: input.into(),
+        environment: process::own_environment(&folder, variables(&folder))?,
         calls: None,
     };
     let process = Process::start(program, &building, &folder, inherited, &orders)?;
@@ -221,19 +223,16 @@ async fn compile(
     report.bounded().result.map(drop)
 }
 
-/// Returns the arguments of `env`: variables for the compiler, and its command line.
-fn arguments(compiler: &Compiler, folder: &Folder) -> Vec<OsString> {
-    let mut args = Vec::new();
-    for (name, below) in [("VTMP", ".vtmp"), ("VMODULES", ".vmodules")] {
-        let mut variable = OsString::from(format!("{name}="));
-        variable.push(folder.work().join(below));
-        args.push(variable);
-    }
-    args.push(compiler.path.clone().into());
-    args.extend(["-gc", "none", "-o"].map(OsString::from));
-    args.push(folder.outcome().into());
-    args.push(SCRIPT.into());
-    args
+/// Returns variables for the compiler: its folders.
+fn variables(folder: &Folder) -> [(&'static str, OsString); 2] {
+    [("VTMP", ".vtmp"), ("VMODULES", ".vmodules")]
+        .map(|(name, below)| (name, folder.work().join(below).into()))
+}
+
+/// Returns the arguments of the compiler.
+fn arguments(folder: &Folder) -> [OsString; 5] {
+    let [gc, none, out] = ["-gc", "none", "-o"].map(OsString::from);
+    [gc, none, out, folder.outcome().into(), SCRIPT.into()]
 }
 
 /// Returns the failure of the compiler: its first error with line and column, as in `script.v:3:5: error: …`, else its last

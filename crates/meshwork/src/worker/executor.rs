@@ -108,6 +108,7 @@ async fn run<P: Protocol>(
     run.objects = prepared.objects;
     run.batch = prepared.batch;
     run.inputs = prepared.inputs;
+    run.tenant = prepared.tenant;
     let sandbox = prepared.confinement.effective();
     run.confinement = prepared.confinement;
     let (log, usage) = (run.log.clone(), Arc::clone(&run.usage));

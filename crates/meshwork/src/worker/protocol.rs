@@ -65,6 +65,8 @@ pub struct Prepared {
     pub(crate) batch: Option<Batch>,
     /// Sandbox of its processes.
     pub(crate) confinement: Confinement,
+    /// Name of its context.
+    pub(crate) tenant: String,
 }
 
 impl Prepared {
@@ -82,6 +84,7 @@ impl Prepared {
             objects: ObjectStore::default(),
             batch: None,
             confinement: Confinement::default(),
+            tenant: String::new(),
         }
     }
 }

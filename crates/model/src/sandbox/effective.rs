@@ -110,7 +110,8 @@ impl std::fmt::Display for Party {
 ///
 /// The origin gives the profile: that of the worker; for its command's own jobs that of the command; `strict` for jobs
 /// of other nodes, or what an admin granted, and never laxer than the worker. The queue, the parent and the job narrow
-/// it in this order. The limits are those of the worker, narrowed by the queue and the job.
+/// it in this order. The limits are those of the worker, narrowed by the queue and the job. The defaults of the worker do not
+/// bind the jobs of its own command.
 ///
 /// # Errors
 /// The queue or the job asks for more than those before it allow.
@@ -127,6 +128,9 @@ pub fn effective(
     let profile = profile.profile;
 
     let mut limits = worker.limits;
+    if origin == JobOrigin::Command {
+        limits = limits.or(&queue.limits).or(&job.limits);
+    }
     if profile > Profile::Open {
         limits = limits.or(&worker.defaults);
     }

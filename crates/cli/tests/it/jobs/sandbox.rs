@@ -55,6 +55,34 @@ on_all_data! {
         assert_eq!(confined["requested_sandbox"], "standard,memory:536870912");
     }
 
+    fn run_asks_its_own_worker_for_more_than_defaults(ground: &Ground) {
+        ground.file("s.py", "result = 1");
+        for profile in ["standard", "strict"] {
+            let args = ["run", "s.py", "--sandbox", profile, "--disk", "2G", "--processes", "1000", "--json"];
+            let job = ground.run(&args).ok().json();
+            let limits = &show(ground, job["id"].as_str().unwrap())["usage"]["limits"];
+            assert_eq!((&limits["disk"], &limits["processes"]), (&json!(2_u64 << 30), &json!(1000)));
+        }
+    }
+
+    fn run_says_that_a_running_worker_has_a_sandbox_of_its_own(ground: &Ground) {
+        ground.file("s.py", probe(ground));
+        let note = "--sandbox open is for a worker that this command starts";
+        let alone = ground.run(&["run", "s.py", "--sandbox", "open"]).ok();
+        assert!(alone.stdout.starts_with("open") && !alone.stderr.contains(note), "{}", alone.stderr);
+        let _worker = ground.confining_worker(&["--type", "python", "--sandbox", "standard"]);
+        ground.file("a.txt", "");
+        for (args, says) in [
+            (&["--sandbox", "open"][..], true),
+            (&["--sandbox", "open", "--each", "a.txt"], true),
+            (&[], false),
+        ] {
+            let done = ground.run(&[&["run", "s.py"], args].concat()).ok();
+            assert!(done.stdout.contains("confined"), "{}", done.stdout);
+            assert_eq!(done.stderr.contains(note), says, "{}", done.stderr);
+        }
+    }
+
     fn a_queue_and_a_job_can_only_narrow(ground: &Ground) {
         let set = ["queue", "limit", "set", "python", "--create", "--sandbox", "standard", "--cpu", "20s", "--json"];
         let set = ground.run(&set).ok().json();

@@ -1,10 +1,13 @@
 //! Python scripts with dependencies (PEP 723), and the interpreter of one worker.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Arc, Mutex};
 
-use meshwork_test_servers::servers::{Tool, need, need_for};
+use meshwork_test_servers::servers::{RealServer, Tool, need, need_for};
 
 use crate::common::{Done, Ground, Running};
 
@@ -119,4 +122,302 @@ fn a_worker_has_an_interpreter_of_its_own() {
     ground.run(&["job", "wait", "a"]).ok();
     assert_eq!(ground.run(&["job", "result", "a"]).ok().stdout, "42\n");
     worker.stop();
+}
+
+/// An index on this host, with the package `demo`. It notes the paths of requests.
+struct Index {
+    url: String,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Index {
+    fn with(wheel: Vec<u8>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let asked = Arc::<Mutex<Vec<String>>>::default();
+        let notes = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let _ = answer(&stream.unwrap(), &wheel, &notes);
+            }
+        });
+        Self { url, asked }
+    }
+
+    fn asked(&self) -> Vec<String> {
+        std::mem::take(&mut *self.asked.lock().unwrap())
+    }
+}
+
+/// Answers one request, and closes the connection.
+fn answer(mut stream: &TcpStream, wheel: &[u8], notes: &Mutex<Vec<String>>) -> std::io::Result<()> {
+    let mut lines = BufReader::new(stream).lines();
+    let first = lines.next().unwrap_or_else(|| Ok(String::new()))?;
+    for line in lines {
+        if line?.is_empty() {
+            break;
+        }
+    }
+    let mut words = first.split(' ');
+    let (method, path) = (words.next(), words.next().unwrap_or_default());
+    notes.lock().unwrap().push(path.to_owned());
+    let page = "<a href=\"/files/demo-1.0-py3-none-any.whl\">demo-1.0-py3-none-any.whl</a>";
+    let (status, kind, body) = match path {
+        "/simple/demo/" => ("200 OK", "text/html", page.as_bytes()),
+        "/files/demo-1.0-py3-none-any.whl" => ("200 OK", "application/octet-stream", wheel),
+        _ => ("404 Not Found", "text/plain", &b""[..]),
+    };
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    )?;
+    match method {
+        Some("HEAD") => Ok(()),
+        _ => stream.write_all(body),
+    }
+}
+
+/// Makes the package `demo`, and returns its content.
+fn wheel(ground: &Ground, python: &Path) -> Vec<u8> {
+    let made = Command::new(python)
+        .args(["-c", WHEEL])
+        .arg(ground.path(""))
+        .status();
+    assert!(made.unwrap().success());
+    fs::read(ground.path("demo-1.0-py3-none-any.whl")).unwrap()
+}
+
+#[test]
+fn strict_refuses_all_but_names_of_the_index_before_anything_runs() {
+    let Some(python) = python() else {
+        return;
+    };
+    let ground = Ground::embedded().unwrap();
+    let index = Index::with(Vec::new());
+    let url = format!("{}/what-the-job-read/leak-1.0-py3-none-any.whl", index.url);
+    for (block, named) in [
+        (format!("dependencies = [\"leak @ {url}\"]"), &*url),
+        (format!("dependencies = [\"{url}\"]"), &url),
+        (
+            "dependencies = [\"six\", \"./leak\"]".to_owned(),
+            "`./leak`",
+        ),
+        (
+            "dependencies = [\"/srv/leak-1.0-py3-none-any.whl\"]".to_owned(),
+            "/srv/leak",
+        ),
+        (
+            "dependencies = [\"leak @ git+https://localhost/x\"]".to_owned(),
+            "git+https",
+        ),
+        (
+            "dependencies = [\"--index-url=http://localhost/\"]".to_owned(),
+            "--index-url",
+        ),
+        (
+            format!(
+                "dependencies = [\"six\"]\n# [tool.uv]\n# extra-index-url = [\"{}\"]",
+                index.url
+            ),
+            "`extra-index-url` of `[tool.uv]`",
+        ),
+        (
+            format!("dependencies = [\"six\"]\n# [tool.uv.sources]\n# six = {{ url = \"{url}\" }}"),
+            "`sources` of `[tool.uv]`",
+        ),
+    ] {
+        let mark = ground.path("mark");
+        ground.file(
+            "a.py",
+            format!("# /// script\n# {block}\n# ///\nopen({mark:?}, 'w')\n"),
+        );
+        let args = ["a.py", "--sandbox", "strict", "--retries", "3", "--json"];
+        // There is no installer, which would be named.
+        let job = run(&ground, &python, "/nowhere", &args).exits(1).json();
+        let error = job["error"].as_str().unwrap();
+        assert!(
+            error.contains("installs only packages of the worker's index"),
+            "{error}"
+        );
+        assert!(error.contains(named) && error.contains("remove"), "{error}");
+        assert_eq!(
+            (&job["attempts"], &job["dead"]),
+            (&1.into(), &"permanent".into())
+        );
+        assert!(!mark.exists());
+    }
+    assert_eq!(index.asked(), Vec::<String>::new());
+}
+
+#[test]
+fn strict_installs_names_with_hashes_and_nothing_for_children() {
+    let test = "strict_installs_names_with_hashes_and_nothing_for_children";
+    let (Some(python), Some(uv)) = (python(), need_for(test, Tool::Uv)) else {
+        return;
+    };
+    let ground = Ground::embedded().unwrap();
+    let wheel = wheel(&ground, &python);
+    let hash = Command::new(&python)
+        .args(["-c", "import hashlib, sys; print(hashlib.sha256(open(sys.argv[1], 'rb').read()).hexdigest(), end='')"])
+        .arg(ground.path("demo-1.0-py3-none-any.whl"))
+        .output()
+        .unwrap();
+    let hash = String::from_utf8(hash.stdout).unwrap();
+    let index = Index::with(wheel);
+    let path = format!(
+        "{}:{}",
+        uv.parent().unwrap().display(),
+        std::env::var("PATH").unwrap()
+    );
+    let run = |args: &[&str]| {
+        let mut command =
+            ground.command(&[&["run", "--sandbox", "strict", "--retries", "0"], args].concat());
+        command
+            .env("MESHWORK_PYTHON", &python)
+            .env("MESHWORK_CACHE", ground.path("cache"))
+            .env("UV_DEFAULT_INDEX", format!("{}/simple", index.url))
+            .env("PATH", &path);
+        Running::start(command).ended()
+    };
+    let script = |dependency: &str| {
+        format!(
+            "# /// script\n# dependencies = [\"{dependency}\"]\n# ///\nimport demo\nresult = demo.answer\n"
+        )
+    };
+    // A child would tell the index a name.
+    let child = serde_json::json!(script("demo"));
+    let parent = format!("import sys\nresult = add_child({child}, type='python')");
+    ground.file("parent.py", parent);
+    let id = run(&["parent.py"]).ok().stdout;
+    let refused = |id: &str| {
+        let done = ground
+            .run(&["job", "show", id.trim(), "--json"])
+            .ok()
+            .json();
+        done["error"].as_str().map(str::to_owned)
+    };
+    let worker = || {
+        let args = [
+            "worker",
+            "--json",
+            "--type",
+            "python",
+            "--sandbox",
+            "strict",
+        ];
+        let mut command = ground.command(&args);
+        command
+            .env("MESHWORK_PYTHON", &python)
+            .env("MESHWORK_CACHE", ground.path("cache"))
+            .env("UV_DEFAULT_INDEX", format!("{}/simple", index.url))
+            .env("PATH", &path);
+        let mut worker = Running::start(command);
+        worker.line();
+        worker
+    };
+    let first = worker();
+    ground.run(&["job", "wait", id.trim()]).exits(1);
+    let error = refused(&id).unwrap();
+    assert!(
+        error.contains("a script in the sandbox profile `strict` added"),
+        "{error}"
+    );
+    assert_eq!(index.asked(), Vec::<String>::new());
+    first.stop();
+
+    let wrong = "ab".repeat(32);
+    ground.file(
+        "wrong.py",
+        script(&format!("demo==1.0 --hash=sha256:{wrong}")),
+    );
+    let said = run(&["wrong.py"]).exits(1).stderr;
+    assert!(
+        said.contains("cannot be installed") && said.contains(&wrong),
+        "{said}"
+    );
+    ground.file(
+        "right.py",
+        script(&format!("demo==1.0 --hash=sha256:{hash}")),
+    );
+    assert_eq!(run(&["right.py"]).ok().stdout, "42\n");
+    ground.file("name.py", script("demo"));
+    assert_eq!(run(&["name.py"]).ok().stdout, "42\n");
+    assert!(index.asked().iter().any(|path| path == "/simple/demo/"));
+    // Now the child needs no installer.
+    let id = run(&["parent.py"]).ok().stdout;
+    let second = worker();
+    ground.run(&["job", "wait", id.trim()]).ok();
+    second.stop();
+}
+
+/// An installer. It is a fake, which installs nothing, and notes its cache.
+const FAKE_UV: &str = "#!/bin/sh
+[ \"$1\" = venv ] || exit 0
+while [ $# -gt 1 ]; do
+  [ \"$1\" = --python ] && python=$2
+  [ \"$1\" = --cache-dir ] && echo \"$2\" >> FOLDER/caches
+  shift
+done
+mkdir -p \"$1/bin\" && ln -s \"$python\" \"$1/bin/python\"
+";
+
+#[test]
+fn contexts_share_no_cache() {
+    let (Some(python), Some(server)) = (python(), RealServer::redis().start()) else {
+        return;
+    };
+    let ground = Ground::url(server.url());
+    fs::create_dir(ground.path("bin")).unwrap();
+    let uv = FAKE_UV.replace("FOLDER", &ground.path("").display().to_string());
+    let uv = ground.file("bin/uv", uv);
+    fs::set_permissions(&uv, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    ground.file(
+        "a.py",
+        "# /// script\n# dependencies = [\"six\"]\n# ///\nresult = 1\n",
+    );
+    let path = format!(
+        "{}:{}",
+        ground.path("bin").display(),
+        std::env::var("PATH").unwrap()
+    );
+    for context in ["7", "8"] {
+        ground.run(&["context", "create", "--id", context]).ok();
+        for profile in ["open", "open", "standard"] {
+            let folder = ground.path("");
+            let mut command = ground.command(&[
+                "worker",
+                "--json",
+                "--type",
+                "python",
+                "--context",
+                context,
+                "--sandbox",
+                profile,
+                "--write",
+                folder.to_str().unwrap(),
+            ]);
+            command
+                .env("MESHWORK_PYTHON", &python)
+                .env("MESHWORK_CACHE", ground.path("cache"))
+                .env("PATH", &path);
+            let mut worker = Running::start(command);
+            worker.line();
+            let id = ground
+                .run(&["job", "enqueue", "a.py", "--context", context])
+                .ok()
+                .stdout;
+            ground
+                .run(&["job", "wait", id.trim(), "--context", context])
+                .ok();
+            worker.stop();
+        }
+    }
+    let caches = fs::read_to_string(ground.path("caches")).unwrap();
+    let mut caches: Vec<_> = caches.lines().collect();
+    // Once for each context and profile.
+    assert_eq!(caches.len(), 4, "{caches:?}");
+    caches.sort_unstable();
+    caches.dedup();
+    assert_eq!(caches.len(), 4, "{caches:?}");
 }

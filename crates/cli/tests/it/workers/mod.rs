@@ -17,5 +17,6 @@ mod runtime;
 pub(crate) mod sandbox;
 mod sandbox_kills;
 pub(crate) mod trace;
+mod variables;
 pub(crate) mod worker;
 pub(crate) mod worker_request;

@@ -1,13 +1,12 @@
 //! Python scripts of a real worker: nothing of a run outlives its worker or its end, wherever it hides.
 
-use std::fs::{self, File};
+use std::fs;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use crate::common::{Ground, Running, eventually, json};
 use meshwork_test_servers::servers::{Tool, need};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 /// Longest time until a process is gone. It takes milliseconds; a machine that builds at the same time takes longer.
@@ -169,49 +168,6 @@ tell('script', os.getpid())
     let job = ended(&ground, &id);
     assert_eq!(job["error"], "killed by signal 9 (SIGKILL)", "{job}");
     worker.stop();
-}
-
-/// A process that the worker has started as its launcher.
-fn launcher(worker: &Running) -> Option<Pid> {
-    let threads = fs::read_dir(format!("/proc/{}/task", worker.pid())).ok()?;
-    let children = threads.flatten().filter_map(|thread| {
-        let children = fs::read_to_string(thread.path().join("children")).ok()?;
-        Some(children.trim().to_owned())
-    });
-    let children = children.collect::<Vec<_>>().join(" ");
-    let mut children = children.split_whitespace();
-    let launcher = children.find(|pid| {
-        let cmdline = fs::read_to_string(format!("/proc/{pid}/cmdline"));
-        cmdline.is_ok_and(|words| words.contains("__sandbox\0launch"))
-    });
-    Pid::from_raw(launcher?.parse().ok()?)
-}
-
-/// A signal before the launcher has begun is no end of the script: the dynamic linker holds the launcher meanwhile, as
-/// it reads a FIFO.
-#[test]
-fn a_launcher_that_gets_a_signal_before_it_begins_fails_no_job() {
-    for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
-        let ground = Ground::embedded().unwrap();
-        let pipe = ground.path("pipe");
-        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
-        let writer = File::options().read(true).write(true).open(&pipe).unwrap();
-        let worker = ground.worker(&["--type", "exec"]);
-        ground.file("job.sh", "#!/bin/sh\necho through");
-        let preload = format!("LD_PRELOAD={}", pipe.display());
-        let enqueue = ["job", "enqueue", "job.sh", "--id", "j", "--retries", "0"];
-        ground
-            .run(&[&enqueue[..], &["--env", &preload]].concat())
-            .ok();
-        let launcher = eventually("the launcher starts", || launcher(&worker));
-        fs::remove_file(&pipe).unwrap();
-        kill_process(launcher, signal).unwrap();
-        drop(writer);
-        ground.run(&["job", "wait", "j"]).ok();
-        let job = ground.run(&["job", "show", "j", "--json"]).ok().json();
-        assert_eq!(job["attempts"], 1, "{signal:?}: {job}");
-        worker.stop();
-    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use meshwork_broker::{
     BlockingConn, Broker, Claimed, Error, Line, Listener, Logged, Outages, Released, Renewal,
 };
 use meshwork_model::job::{Job, limits::SUSPECT_LOST};
-use meshwork_model::keys::hero::QueueParts;
+use meshwork_model::keys::hero::{JobKeys, QueueParts};
 use meshwork_model::name::BatchId;
 use meshwork_model::outcome::{Failure, FailureKind, Report};
 use meshwork_model::route::{Priority, routes::Routes};
@@ -224,6 +224,11 @@ impl Protocol for HeroProtocol {
             caller: self.caller(),
             batch,
             confinement: run_sandbox.confinement(sandbox),
+            // A record may name any context, so it does not count.
+            tenant: match self.broker.keys() {
+                JobKeys::Hero(namespace) => format!("node {namespace}"),
+                JobKeys::Context(context, _) => format!("context {}", context.context()),
+            },
         }))
     }
 

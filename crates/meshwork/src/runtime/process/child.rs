@@ -13,17 +13,13 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use tokio::process::{ChildStderr, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
-use super::super::requests::CALLS_VARIABLE;
+use super::super::sandbox;
 use super::super::sandbox::{Inherited, Launched, LimitExceeded};
 use super::super::workdir::Folder;
-use super::super::{Run, sandbox};
 use super::start::{Executable, NotStarted};
 
 /// Stack of the thread that waits for a process, in bytes.
 const WAITER_STACK: usize = 128 * 1024;
-
-/// Variable with the path of the file with the results of other jobs.
-pub(in super::super) const INPUTS_VARIABLE: &str = "MESHWORK_INPUTS";
 
 /// Longest time that a launcher needs to end a run: usually milliseconds, 2 s if processes cannot be killed. A script
 /// may have stopped the launcher.
@@ -55,10 +51,9 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// Starts `program` for `run`, confined by `orders`.
+    /// Starts `program`, confined by `orders`.
     pub(super) fn start(
         program: Executable<'_>,
-        run: &Run,
         folder: &Folder,
         inherited: Inherited,
         orders: &sandbox::Orders,
@@ -70,14 +65,14 @@ impl Child {
             (command, Some(control))
         } else {
             let mut command = std::process::Command::new(program.path);
-            command.stdin(inherited.input);
+            let variables = inherited.environment.read().map_err(cannot)?;
+            command.env_clear().envs(variables).stdin(inherited.input);
             (command, None)
         };
         let waiter = Waiter::start().map_err(cannot)?;
         let mut command = Command::from(command);
-        command.args(program.args);
-        set_environment(&mut command, run, folder);
         command
+            .args(program.args)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .current_dir(folder.work())
@@ -179,8 +174,7 @@ impl Child {
 
 /// Returns the end of a script whose launcher was killed. It reports none; its own exit status counts then.
 async fn end_of_killed(status: ExitStatus, has_begun: bool) -> Launched {
-    // No other signal from outside reaches it. It dies of its own faults if the job's variables break the linker.
-    if !has_begun && status.signal() == Some(Signal::KILL.as_raw()) {
+    if !has_begun && status.signal().is_some() {
         return Launched::Killed(status);
     }
     let _ = tokio::task::spawn_blocking(sandbox::end_adopted).await;
@@ -234,31 +228,5 @@ impl Waiter {
             Some(process) => drop(self.process.send(process)),
             None => self.ended.cancel(),
         }
-    }
-}
-
-/// Sets the script's environment, which inherits only `PATH` from the worker.
-fn set_environment(command: &mut Command, run: &Run, folder: &Folder) {
-    let job = &run.job;
-    command.env_clear();
-    if let Some(path) = std::env::var_os("PATH") {
-        command.env("PATH", path);
-    }
-    command
-        .env("HOME", folder.work())
-        .env("TMPDIR", folder.work())
-        .env("LANG", "C.UTF-8")
-        .envs(&job.env_vars)
-        .env("CALLER_ID", &job.caller_id)
-        .env("CONTEXT_ID", &job.context_id)
-        .env("JOB_ID", &job.id)
-        .env("MESHWORK_JOB", &job.id)
-        .env(CALLS_VARIABLE, folder.calls());
-    if let Some(inputs) = folder.inputs() {
-        command.env(INPUTS_VARIABLE, inputs);
-    }
-    if let Some(trace) = &run.trace {
-        command.env("TRACEPARENT", trace.parent());
-        command.envs(trace.state().map(|state| ("TRACESTATE", state)));
     }
 }

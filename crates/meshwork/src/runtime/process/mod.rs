@@ -1,5 +1,5 @@
 //! Process of a run, for all runtimes that start one. [`Child`] is its process group, [`Capture`] reads its output. It
-//! runs in a folder of its own, and inherits only `PATH` from the worker's environment.
+//! runs in a folder of its own, and inherits only `PATH` from the worker's environment ([`mod@environment`]).
 //!
 //! Its input is stdin, which is empty without input. Its environment has the job's `env_vars`, `CALLER_ID`,
 //! `CONTEXT_ID`, `JOB_ID`, `LANG`, and `HOME` and `TMPDIR` with its folder. `MESHWORK_JOB` tells the command that it
@@ -15,6 +15,7 @@
 
 mod capture;
 mod child;
+mod environment;
 mod exit;
 mod lifeline;
 mod start;
@@ -43,7 +44,8 @@ pub(super) use capture::Printed;
 use capture::{Capture, OutputLimit};
 use child::Child;
 #[cfg(feature = "sal")]
-pub(super) use child::INPUTS_VARIABLE;
+pub(super) use environment::INPUTS_VARIABLE;
+pub(super) use environment::{environment, own_environment};
 pub(super) use exit::{failed, printed};
 pub(super) use lifeline::descriptor as lifeline;
 pub(super) use start::{Executable, NamedBy, NotStarted};
@@ -126,7 +128,7 @@ impl Process {
         inherited: Inherited,
         orders: &sandbox::Orders,
     ) -> Result<Self, NotStarted> {
-        let mut child = Child::start(program, run, folder, inherited, orders)?;
+        let mut child = Child::start(program, folder, inherited, orders)?;
         let (Some(stdout), Some(stderr)) = (child.stdout(), child.stderr()) else {
             let message = "the script's output was not set up".to_owned();
             return Err(NotStarted::Worker(message));
@@ -289,13 +291,13 @@ fn out_of_memory(limits: &Limits, failure: Failure) -> Failure {
     }
 }
 
-/// Returns the input as an unnamed file. A script could read a part of a pipe as the whole input if the worker was
-/// killed meanwhile.
-pub(super) fn stdin(input: Option<&[u8]>) -> io::Result<File> {
+/// Returns the input as an unnamed file in a folder, where a script in the sandbox can open it by `/dev/stdin`. A script could
+/// read a part of a pipe as the whole input if the worker was killed meanwhile.
+pub(super) fn stdin(folder: &Path, input: Option<&[u8]>) -> io::Result<File> {
     let Some(input) = input else {
         return File::open("/dev/null");
     };
-    let mut file = tempfile::tempfile()?;
+    let mut file = tempfile::tempfile_in(folder)?;
     file.write_all(input)?;
     file.rewind()?;
     Ok(file)

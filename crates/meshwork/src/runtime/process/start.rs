@@ -42,6 +42,14 @@ impl NotStarted {
         Self::Worker(format!("cannot {what}: {error}"))
     }
 
+    /// Returns the reason for which variables cannot be those of a process.
+    pub(super) fn of_variables(error: &io::Error) -> Self {
+        match is_of_job(error) {
+            true => Self::Job(format!("cannot start the script: {error}")),
+            false => Self::of_system("start the script", error),
+        }
+    }
+
     /// Returns the reason for an error of the first process, which is the launcher if there is one.
     pub(super) fn of_spawn(error: &io::Error, program: Executable<'_>, is_launched: bool) -> Self {
         match is_launched && !is_of_job(error) {

@@ -37,7 +37,8 @@ pub(in super::super) fn check(script: Vec<u8>) -> BoxFuture<'static, Result<(), 
         let unchecked = |error: &dyn std::fmt::Display| ScriptError::Unchecked(error.to_string());
         let interpreter = interpreter::find().await;
         let interpreter = interpreter.map_err(|error| unchecked(&error))?;
-        let input = process::blocking(move || process::stdin(Some(&script))).await;
+        let input = move || process::stdin(&std::env::temp_dir(), Some(&script));
+        let input = process::blocking(input).await;
         let input = input.map_err(|error| unchecked(&error))?;
         let said = ask(&interpreter.path, input).await?;
         match read(&said) {

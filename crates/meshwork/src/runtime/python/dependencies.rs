@@ -1,5 +1,7 @@
 //! Dependencies that a script declares in a block of PEP 723. `uv` installs them into an environment of the cache, in a process
-//! of its own, with the network and the cache. Then the script runs in its profile, and only reads the environment.
+//! of its own, with the network and the cache of the job's context. Then the script runs in its profile, and only reads the
+//! environment. The installer of a script in `strict` gets names only ([`mod@requirement`]), and that of a child of such a script
+//! does not run: the names would carry away what the parent has read.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,6 +16,7 @@ use super::super::process::{self, Executable, Inherited, NamedBy, NotStarted, Pr
 use super::super::workdir::Folder;
 use super::super::{Run, program};
 use super::interpreter::Interpreter;
+use super::requirement;
 
 /// Program that installs packages.
 const UV: &str = "uv";
@@ -21,6 +24,20 @@ const UV: &str = "uv";
 const ENVIRONMENT: &str = "environment";
 /// Greatest number of dependencies of a script.
 const MAX_DEPENDENCIES: usize = 1_000;
+/// File of dependencies with hashes, in the work folder of the installer.
+const REQUIREMENTS: &str = "requirements.txt";
+/// Variable of the worker with the address of its index, which `uv` reads.
+const INDEX: &str = "UV_DEFAULT_INDEX";
+/// Settings of `[tool.uv]` that lead to other sources than the index.
+const SOURCES: [&str; 7] = [
+    "extra-index-url",
+    "find-links",
+    "index",
+    "index-url",
+    "no-index",
+    "pip",
+    "sources",
+];
 /// Bytes at the end of the installer's output in an error.
 const LAST_WORDS: usize = 1_000;
 
@@ -30,32 +47,37 @@ const ENVIRONMENTS: Cache = Cache {
     bytes: 2 << 30,
     entries: 1_000,
 };
-/// Cache of the installer, from which environments get their packages. It is one entry.
+/// Caches of the installer, from which environments get their packages: an entry for each context and profile.
 const PACKAGES: Cache = Cache {
     name: "packages",
     bytes: 2 << 30,
-    entries: 1,
+    entries: 100,
 };
 
 /// Makes an environment, and installs packages into it. The first arguments are `uv`, its cache, the environment, the
 /// worker's Python, and the version that the script requires, or nothing. Packages are wheels: building one from its
-/// source would run code with the rights of the installer. The certificates are those of the host, as for all its programs;
-/// both variables say so, to old and new versions.
+/// source would run code with the rights of the installer.
 const INSTALL: &str = r#"
 uv=$1 cache=$2 environment=$3 python=$4 required=$5
 shift 5
 PATH=${python%/*}:$PATH
-export UV_NATIVE_TLS=true UV_SYSTEM_CERTS=true
 "$uv" venv -q --no-config --no-python-downloads --cache-dir "$cache" --python "${required:-$python}" "$environment" || exit
 [ $# = 0 ] && exit
-exec "$uv" pip install -q --no-config --no-build --link-mode hardlink --cache-dir "$cache" --python "$environment/bin/python" -- "$@"
+exec "$uv" pip install -q --no-config --no-build --link-mode hardlink --cache-dir "$cache" --python "$environment/bin/python" "$@"
 "#;
+
+/// Error of a child whose parent was strict.
+const CHILD: &str = "a job that a script in the sandbox profile `strict` added installs no packages, since their names could \
+    carry away what that script has read: run a job with the same block `# /// script` (PEP 723) in this context first, without \
+    a parent";
 
 /// Block of PEP 723.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Metadata {
     dependencies: Vec<String>,
     requires_python: Option<String>,
+    /// A setting of `[tool.uv]` for other sources. Only `strict` refuses it: the installer does not read it.
+    source: Option<String>,
 }
 
 /// Environment of a script. It stays in the cache while this exists.
@@ -76,9 +98,19 @@ pub(super) async fn environment(
     let Some(metadata) = metadata(&run.job.script).map_err(permanent)? else {
         return Ok(None);
     };
-    let name = metadata.digest(interpreter);
+    if run.confinement.profile == Profile::Strict {
+        metadata.check_strict().map_err(permanent)?;
+    }
+    if metadata.dependencies.is_empty() && metadata.requires_python.is_none() {
+        return Ok(None);
+    }
+    let name = metadata.digest(interpreter, run);
     let mut entry = ENVIRONMENTS.entry_for(name, run, dropped).await?;
     if !entry.is_complete() {
+        let parent = run.job.sandbox().ok().and_then(|asked| asked.parent);
+        if parent == Some(Profile::Strict) && !metadata.dependencies.is_empty() {
+            return Err(permanent(CHILD.to_owned()));
+        }
         let Some(uv) = program::find(UV) else {
             return Err(permanent(format!(
                 "the script declares dependencies (PEP 723), and there is no program `{UV}` on this worker: install uv, or \
@@ -108,11 +140,44 @@ pub(super) async fn environment(
 }
 
 impl Metadata {
-    /// Returns the name of its environment.
-    fn digest(&self, interpreter: &Interpreter) -> String {
+    /// Refuses what does not name a package of the index.
+    fn check_strict(&self) -> Result<(), String> {
+        let refused = |what: String| {
+            format!(
+                "the sandbox profile `strict` installs only packages of the worker's index, by their names: remove {what} from the \
+                 block `# /// script` (PEP 723), or let a worker run the job in `standard`"
+            )
+        };
+        if let Some(source) = &self.source {
+            return Err(refused(format!("`{source}` of `[tool.uv]`")));
+        }
+        let other = self
+            .dependencies
+            .iter()
+            .find(|one| !requirement::is_name(one));
+        other.map_or(Ok(()), |other| {
+            Err(refused(format!("the dependency `{other}`")))
+        })
+    }
+
+    /// Returns the file of the dependencies, if one has a hash.
+    fn file(&self) -> Option<Vec<u8>> {
+        let has_hash = self
+            .dependencies
+            .iter()
+            .any(|one| requirement::has_hash(one));
+        has_hash.then(|| self.dependencies.join("\n").into_bytes())
+    }
+
+    /// Returns the name of its environment, which jobs of one context and profile share.
+    fn digest(&self, interpreter: &Interpreter, run: &Run) -> String {
         let python = self.requires_python.clone().unwrap_or_default();
         let path = interpreter.path.to_string_lossy();
+        let index = std::env::var(INDEX).unwrap_or_default();
         let mut parts = vec![
+            run.tenant.as_bytes(),
+            run.confinement.profile.as_str().as_bytes(),
+            index.as_bytes(),
             python.as_bytes(),
             path.as_bytes(),
             interpreter.version.as_bytes(),
@@ -130,7 +195,10 @@ async fn install(
     entry: &Entry,
     (run, dropped): (&Run, &CancellationToken),
 ) -> Result<(), Failure> {
-    let mut packages = PACKAGES.entry_for(UV.to_owned(), run, dropped).await?;
+    // What an installer has written for one context does not reach another.
+    let profile = run.confinement.profile.as_str();
+    let name = digest(&[run.tenant.as_bytes(), profile.as_bytes()]);
+    let mut packages = PACKAGES.entry_for(name, run, dropped).await?;
     if !packages.is_complete() {
         // Its content is the installer's.
         let complete = process::blocking(move || packages.complete(PACKAGES)).await;
@@ -138,7 +206,8 @@ async fn install(
     }
     let args = arguments(metadata, interpreter, (uv, &packages.path), entry);
     let writable = [entry.path.clone(), packages.path.clone()];
-    let installed = run_installer(run, dropped, &args, (uv, interpreter, writable)).await;
+    let file = metadata.file();
+    let installed = run_installer((run, dropped), file, &args, (uv, interpreter, writable)).await;
     drop(packages);
     // Without it the cache is too large until the next installation.
     let _ = process::blocking(|| PACKAGES.trim()).await;
@@ -147,12 +216,17 @@ async fn install(
 
 /// Runs the installer. A strict run has no network, so this process has a profile of its own.
 async fn run_installer(
-    run: &Run,
-    dropped: &CancellationToken,
+    (run, dropped): (&Run, &CancellationToken),
+    requirements: Option<Vec<u8>>,
     args: &[OsString],
     (uv, interpreter, writable): (&Path, &Interpreter, [PathBuf; 2]),
 ) -> Result<(), Failure> {
-    let laid_out = process::blocking(|| Ok((Folder::with(None)?, process::stdin(None)?)));
+    let laid_out = process::blocking(move || {
+        let file = requirements.as_deref().map(|lines| (REQUIREMENTS, lines));
+        let folder = Folder::with(file)?;
+        let input = process::stdin(folder.root(), None)?;
+        Ok((folder, input))
+    });
     let unready = |error| NotStarted::of_system("lay out the environment", &error);
     let (folder, input) = laid_out.await.map_err(unready)?;
     let mut installing = run.beside();
@@ -169,6 +243,7 @@ async fn run_installer(
     };
     let inherited = Inherited {
         input: input.into(),
+        environment: process::own_environment(&folder, variables())?,
         calls: None,
     };
     let process = Process::start(program, &installing, &folder, inherited, &orders)?;
@@ -197,6 +272,14 @@ async fn run_installer(
     report.result.map(drop).map_err(described)
 }
 
+/// Returns the variables of the installer: the worker's index, and the certificates of the host, as for all its programs. Both
+/// of these say so, to old and new versions.
+fn variables() -> impl Iterator<Item = (&'static str, OsString)> {
+    let certificates = ["UV_NATIVE_TLS", "UV_SYSTEM_CERTS"].map(|name| (name, "true".into()));
+    let index = std::env::var_os(INDEX).map(|index| (INDEX, index));
+    certificates.into_iter().chain(index)
+}
+
 /// Returns the arguments of the shell.
 fn arguments(
     metadata: &Metadata,
@@ -215,7 +298,14 @@ fn arguments(
         args.push(path.into());
     }
     args.push(metadata.requires_python.clone().unwrap_or_default().into());
-    args.extend(metadata.dependencies.iter().map(OsString::from));
+    match metadata.file() {
+        Some(_) => args.extend(["-r", REQUIREMENTS].map(OsString::from)),
+        None if metadata.dependencies.is_empty() => {}
+        None => {
+            args.push("--".into());
+            args.extend(metadata.dependencies.iter().map(OsString::from));
+        }
+    }
     args
 }
 
@@ -248,6 +338,22 @@ fn metadata(script: &[u8]) -> Result<Option<Metadata>, String> {
             };
             metadata.dependencies.push(text.to_string());
         }
+    }
+    if let Some(DeValue::Table(tool)) = table.get("tool").map(|value| value.get_ref())
+        && let Some(DeValue::Table(uv)) = tool.get("uv").map(|value| value.get_ref())
+    {
+        let source = SOURCES.into_iter().find(|name| uv.contains_key(*name));
+        metadata.source = source.map(str::to_owned);
+    }
+    if metadata.file().is_some()
+        && let Some(other) = metadata
+            .dependencies
+            .iter()
+            .find(|one| !requirement::is_name(one))
+    {
+        return Err(fault(format!(
+            "a dependency has a hash, so all have to be names of packages, and `{other}` is none"
+        )));
     }
     match metadata.dependencies.len() {
         0..=MAX_DEPENDENCIES => Ok((metadata != Metadata::default()).then_some(metadata)),
@@ -311,6 +417,7 @@ result = 1
         let expected = Metadata {
             dependencies: vec!["six==1.16.0".to_owned()],
             requires_python: Some(">=3.8".to_owned()),
+            source: None,
         };
         assert_eq!(metadata(SCRIPT.as_bytes()), Ok(Some(expected)));
     }

@@ -11,6 +11,7 @@
 mod check;
 mod dependencies;
 mod interpreter;
+mod requirement;
 
 use std::ffi::OsString;
 use std::io;

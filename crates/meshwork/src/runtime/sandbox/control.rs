@@ -1,7 +1,7 @@
-//! Messages between a worker and its launcher, over a socket pair that is the launcher's stdin: the script's input with
-//! the orders for its confinement, the worker's order to end the run, the launcher's note that the script may have
-//! started, and the exit status, or the error for which the script has not started. End of stream means that the worker
-//! has ended. A launcher and the process that confines itself communicate in the same way.
+//! Messages between a worker and its launcher, over a socket pair that is the launcher's stdin: the script's input and
+//! variables with the orders for its confinement, the worker's order to end the run, the launcher's note that the script
+//! may have started, and the exit status, or the error for which the script has not started. End of stream means that the
+//! worker has ended. A launcher and the process that becomes or starts the program communicate in the same way.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -12,6 +12,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use super::confinement::Orders;
+use super::environment::Environment;
 use super::usage::{self, EXCEEDED, LimitExceeded, USAGE};
 use super::{handoff, wait_for};
 use meshwork_model::sandbox::Usage;
@@ -21,7 +22,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-/// Byte that accompanies the script's input.
+/// Byte that accompanies the descriptors.
 const INPUT: u8 = b'i';
 /// Byte of the order to end the run.
 const END: u8 = b'e';
@@ -41,11 +42,13 @@ const USED: u8 = b'u';
 /// Greatest length of all messages of a launcher.
 const MAX_REPORT: usize = 64 + EXCEEDED + USAGE + handoff::MAX_ERROR;
 
-/// Descriptors that a script inherits besides its output.
+/// What a script inherits besides its output.
 #[derive(Debug)]
 pub(in super::super) struct Inherited {
     /// Its stdin.
     pub(in super::super) input: OwnedFd,
+    /// Its variables.
+    pub(in super::super) environment: Environment,
     /// The socket for its requests.
     pub(in super::super) calls: Option<OwnedFd>,
 }
@@ -86,11 +89,11 @@ impl Control {
         let orders = orders.encode()?;
         let length = u32::try_from(orders.len()).map_err(io::Error::other)?;
         let (ours, theirs) = UnixStream::pair()?;
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
-        let all = [Some(&inherited.input), inherited.calls.as_ref()];
-        let all: Vec<_> = all.into_iter().flatten().map(AsFd::as_fd).collect();
-        // The buffer has room for both.
+        let mut all = vec![inherited.input.as_fd(), inherited.environment.as_fd()];
+        all.extend(inherited.calls.as_ref().map(AsFd::as_fd));
+        // The buffer has room for all of them.
         ancillary.push(SendAncillaryMessage::ScmRights(&all));
         sendmsg(
             &ours,
@@ -200,7 +203,7 @@ impl Worker {
     /// Receives what the script inherits, and the orders for its confinement.
     pub(super) fn orders(&self) -> io::Result<(Inherited, Orders)> {
         let mut byte = [0];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let mut parts = [IoSliceMut::new(&mut byte)];
         recvmsg(&self.0, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
@@ -209,9 +212,12 @@ impl Worker {
             _ => Vec::new(),
         });
         let mut received = received.collect::<Vec<_>>().into_iter();
-        let input = received.next();
+        let (Some(input), Some(environment)) = (received.next(), received.next()) else {
+            return Err(io::Error::other("the worker sent no input"));
+        };
         let inherited = Inherited {
-            input: input.ok_or_else(|| io::Error::other("the worker sent no input"))?,
+            input,
+            environment: environment.into(),
             calls: received.next(),
         };
         let mut length = [0; size_of::<u32>()];

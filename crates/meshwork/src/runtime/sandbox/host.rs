@@ -12,7 +12,7 @@ use tokio::sync::OnceCell;
 
 use super::confine::is_bounded;
 use super::confinement::{Confinement, Isolation, Orders};
-use super::{Inherited, Launched, Own, is_on, launcher, shielded};
+use super::{Environment, Inherited, Launched, Own, is_on, launcher, shielded};
 use crate::runtime::workdir::Folder;
 
 /// Longest time of a trial, which takes milliseconds.
@@ -175,10 +175,11 @@ async fn try_out(profile: Profile, isolation: Isolation) -> io::Result<Result<u3
     let folder = folder.await.map_err(io::Error::other)??;
     let inherited = Inherited {
         input: std::fs::File::open("/dev/null")?.into(),
+        environment: Environment::of([])?,
         calls: None,
     };
     let (mut command, control) = launcher(Path::new(""), folder.root(), &inherited, &orders)?;
-    command.current_dir(folder.work()).env_clear();
+    command.current_dir(folder.work());
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut command = tokio::process::Command::from(command);
     let started = Own::start(|| shielded(|| command.spawn()), tokio::process::Child::id);

@@ -15,14 +15,13 @@ use rustix::process::{
     set_dumpable_behavior,
 };
 
-use super::confine::limit;
 use super::confinement::Isolation;
 use super::control::{Control, Launched, Order, Worker};
-use super::handoff::{self, Handoff};
+use super::disk::Disk;
 use super::script::{Script, Signals};
 use super::usage::LimitExceeded;
 use super::watch::Watch;
-use super::{CONFINE, ENTER, again, argument, descriptors, namespaces, tree, wait_for};
+use super::{CONFINE, again, argument, descriptors, namespaces, tree, wait_for};
 use crate::runtime::workdir::Root;
 
 /// Longest wait for killed processes. They end in milliseconds, unless they are stuck in the kernel or belong to
@@ -81,7 +80,10 @@ struct Launch {
     worker: Worker,
     signals: Signals,
     script: Script,
-    start: Start,
+    /// Connection to the process that becomes or starts the program.
+    control: Control,
+    /// True if the program is a child of the first process of its namespace.
+    has_namespace: bool,
     watch: Watch,
 }
 
@@ -90,29 +92,6 @@ enum Followed {
     Ended,
     Ordered(Order),
     Exceeded(LimitExceeded),
-}
-
-/// The way in which the script was started.
-enum Start {
-    /// By a process that becomes the program.
-    Open(Handoff),
-    /// By a process that confines itself first.
-    Confined(Control),
-}
-
-impl Start {
-    /// Returns the number of processes between this one and the script.
-    fn helpers(&self) -> u64 {
-        // It is the script itself without namespaces.
-        u64::from(self.control().is_some_and(Control::has_begun))
-    }
-
-    fn control(&self) -> Option<&Control> {
-        match self {
-            Self::Open(_) => None,
-            Self::Confined(control) => Some(control),
-        }
-    }
 }
 
 fn start(mut args: impl Iterator<Item = OsString>) -> Result<Launch, Fault> {
@@ -124,8 +103,9 @@ fn start(mut args: impl Iterator<Item = OsString>) -> Result<Launch, Fault> {
         namespaces::enter(&orders.confinement.limits).map_err(Fault::Confinement)?;
     }
     let folder = argument(&mut args)?;
-    let watch = Watch::new(orders.confinement.limits, Path::new(&folder));
-    // The memory contains the script's environment, so no other process may read it.
+    let disk = Disk::of(Path::new(&folder), &orders);
+    let watch = Watch::new(orders.confinement.limits, disk);
+    // Its descriptors contain the script's variables, so no other process may open them.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     rustix::thread::set_name(NAME)?;
     set_child_subreaper(Some(getpid()))?;
@@ -134,30 +114,18 @@ fn start(mut args: impl Iterator<Item = OsString>) -> Result<Launch, Fault> {
     let signals = Signals::watch()?;
     // Opened before the script can replace it.
     let root = Root::open(Path::new(&folder))?;
-    let (mut command, start, _inherited) = match orders.isolation {
-        Isolation::None => {
-            let (handoff, writer) = Handoff::pipe()?;
-            let mut command = again(ENTER);
-            command.arg(getpid().as_raw_pid().to_string());
-            command.arg(handoff::number(&writer)).stdin(inherited.input);
-            limit(&orders.confinement.limits)?;
-            (command, Start::Open(handoff), Some(writer))
-        }
-        Isolation::Rules | Isolation::Namespaces => {
-            let (control, theirs) = Control::with(&inherited, &orders)?;
-            let mut command = again(CONFINE);
-            command.arg(&folder).stdin(theirs);
-            (command, Start::Confined(control), None)
-        }
-    };
+    let (control, theirs) = Control::with(&inherited, &orders)?;
+    let mut command = again(CONFINE);
+    command.arg(&folder).args(args).stdin(theirs);
     worker.begin();
-    let script = Script::of(&command.args(args).spawn()?)?;
+    let script = Script::of(&command.spawn()?)?;
     Ok(Launch {
         folder: root,
         worker,
         signals,
         script,
-        start,
+        control,
+        has_namespace: orders.isolation == Isolation::Namespaces,
         watch,
     })
 }
@@ -167,21 +135,15 @@ impl Launch {
     fn attend(mut self) -> io::Result<()> {
         let followed = follow(&mut self)?;
         end(&mut self.script, &self.signals)?;
-        let reported = match &self.start {
-            Start::Open(handoff) => handoff.error().map(Launched::NotStarted),
-            Start::Confined(control) => {
-                let report = control.report();
-                if let Some(exceeded) = &report.exceeded {
-                    self.worker.exceed(exceeded);
-                }
-                report.end
-            }
-        };
+        let report = self.control.report();
+        if let Some(exceeded) = &report.exceeded {
+            self.worker.exceed(exceeded);
+        }
         if let Followed::Exceeded(exceeded) = &followed {
             self.worker.exceed(exceeded);
         }
         self.worker.used(&self.watch.usage());
-        match (reported, self.script.status) {
+        match (report.end, self.script.status) {
             (Some(Launched::NotStarted(error)), _) => self.worker.refuse(&error),
             (Some(Launched::NotConfined(error)), _) => self.worker.cannot_confine(&error),
             (Some(Launched::Ended(status)), _) => self.worker.report(status.into_raw()),
@@ -212,18 +174,20 @@ fn follow(launch: &mut Launch) -> io::Result<Followed> {
     loop {
         let now = Instant::now();
         if now >= next {
-            if let Some(exceeded) = launch.watch.measure(launch.start.helpers()) {
+            // Without namespaces it has not begun: the process is the script itself.
+            let helpers = u64::from(launch.control.has_begun());
+            if let Some(exceeded) = launch.watch.measure(helpers) {
                 return Ok(Followed::Exceeded(exceeded));
             }
             next = Instant::now() + launch.watch.pause();
         }
 
-        let confined = launch.start.control().filter(|_| is_to_end);
+        let starts = (is_to_end && launch.has_namespace).then_some(&launch.control);
         let mut ready = vec![
             PollFd::new(&launch.signals, PollFlags::IN),
             PollFd::new(&launch.worker, PollFlags::IN),
         ];
-        ready.extend(confined.map(|control| PollFd::new(control, PollFlags::IN)));
+        ready.extend(starts.map(|control| PollFd::new(control, PollFlags::IN)));
         wait_for(&mut ready, Some(next.saturating_duration_since(now)))?;
         let [signal, order] = [0, 1].map(|at: usize| !ready[at].revents().is_empty());
         if signal {
@@ -236,7 +200,7 @@ fn follow(launch: &mut Launch) -> io::Result<Followed> {
         if order {
             return Ok(Followed::Ordered(launch.worker.order()));
         }
-        if is_to_end && launch.start.control().is_some_and(Control::has_begun) {
+        if is_to_end && launch.control.has_begun() {
             // The script is in a session of its own, so the signal to the launcher's group has not reached it. Fails if
             // the script has ended.
             let _ = kill_process_group(launch.script.pid, Signal::TERM);

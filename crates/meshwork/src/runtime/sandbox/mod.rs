@@ -9,15 +9,16 @@
 //! launcher blocks all signals, from its start on ([`shielded`]): SIGTERM to the group is for the script.
 //!
 //! The worker and the launcher communicate over [`control`]. The launcher is in [`mod@launcher`], the last step before
-//! the interpreter in [`enter`]. In the profiles `standard` and `strict`, [`confine`] takes the place of the latter.
-//! [`host`] finds out which isolation works here.
+//! the interpreter in [`confine`]. Both have an empty environment: the variables of a job act only in the interpreter
+//! ([`mod@environment`]). [`host`] finds out which isolation works here.
 
 mod adopted;
 mod confine;
 mod confinement;
 mod control;
 mod descriptors;
-mod enter;
+mod disk;
+mod environment;
 mod handoff;
 mod hint;
 mod host;
@@ -41,6 +42,7 @@ pub(super) use adopted::{Own, end_adopted};
 pub use confinement::Confinement;
 pub(super) use confinement::Orders;
 pub(super) use control::{Control, Inherited, Launched};
+pub(super) use environment::Environment;
 pub use host::{SandboxHost, sandbox_host};
 pub(super) use host::{Unconfined, orders};
 use nix::sys::signal::{SigSet, SigmaskHow};
@@ -55,7 +57,6 @@ pub(super) const CALLS_SOCKET_VARIABLE: &str = "MESHWORK_CALLS_SOCKET";
 pub(super) const COMMAND: &str = "__sandbox";
 /// Names of its stages, which take arguments.
 const LAUNCH: &str = "launch";
-const ENTER: &str = "enter";
 const CONFINE: &str = "confine";
 const PROBE: &str = "probe";
 /// Path of this program, also after its file was replaced or removed.
@@ -84,9 +85,8 @@ pub(super) fn is_on() -> bool {
 }
 
 /// Returns the command of a launcher of `program` for the run in `folder`, and its control socket. An empty `program`
-/// only tries the confinement. Arguments,
-/// environment and output are added to the command as for `program`. After the worker's end, the launcher removes the
-/// folder when its lock is free.
+/// only tries the confinement. Arguments and output are added to the command as for `program`. After the worker's end, the
+/// launcher removes the folder when its lock is free.
 pub(super) fn launcher(
     program: &Path,
     folder: &Path,
@@ -113,7 +113,7 @@ pub(super) fn shielded<T>(start: impl FnOnce() -> io::Result<T>) -> io::Result<T
     started
 }
 
-/// Returns the command of this program as one stage of the launcher.
+/// Returns the command of this program as one stage of the launcher, without variables.
 fn again(stage: &str) -> Command {
     use std::os::unix::process::CommandExt;
 
@@ -121,7 +121,7 @@ fn again(stage: &str) -> Command {
     if let Some(name) = env::args_os().next() {
         command.arg0(name);
     }
-    command.args([COMMAND, stage]);
+    command.args([COMMAND, stage]).env_clear();
     command
 }
 
@@ -136,7 +136,6 @@ fn stage(mut args: impl Iterator<Item = OsString>, scripts: &[ScriptStage]) -> i
     }
     let done = match name {
         Some(stage) if stage == LAUNCH => launcher::run(args),
-        Some(stage) if stage == ENTER => enter::run(args),
         Some(stage) if stage == CONFINE => confine::run(args),
         Some(stage) if stage == PROBE => Ok(()),
         _ => Err(io::Error::other(

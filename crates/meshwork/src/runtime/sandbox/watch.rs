@@ -3,8 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 use meshwork_model::sandbox::{Limit, Limits, Usage};
@@ -12,6 +11,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use rustix::param::{clock_ticks_per_second, page_size};
 
+use super::disk::Disk;
 use super::usage::LimitExceeded;
 
 /// Pause between two measurements of a run with limits. A process takes a few hundred MiB in this time.
@@ -20,19 +20,15 @@ const OFTEN: Duration = Duration::from_millis(50);
 const SELDOM: Duration = Duration::from_millis(500);
 /// Pause between two measurements of a folder.
 const FOLDER: Duration = Duration::from_millis(250);
-/// Most files of a folder that are measured: a tenth of a second.
-const MAX_FILES: usize = 50_000;
 /// Most processes of one measurement: a tenth of a second.
 const MAX_LISTED: u64 = 10_000;
-/// Size of a block in the metadata of a file.
-const BLOCK: u64 = 512;
 
 /// The measurements of one run.
 #[derive(Debug)]
 pub(super) struct Watch {
     limits: Limits,
-    folder: PathBuf,
-    folder_measured: Option<Instant>,
+    disk: Disk,
+    disk_measured: Option<Instant>,
     peak: u64,
     /// Numbers of this process about bytes. Opened while it is dumpable: others cannot read it afterwards.
     bytes: Option<File>,
@@ -60,13 +56,13 @@ struct Process {
 }
 
 impl Watch {
-    /// Starts the measurements of the run in `folder`, before its first process.
-    pub(super) fn new(limits: Limits, folder: &Path) -> Self {
+    /// Starts the measurements of a run, before its first process.
+    pub(super) fn new(limits: Limits, disk: Disk) -> Self {
         let bytes = File::open("/proc/self/io").ok();
         let mut watch = Self {
             limits,
-            folder: folder.to_owned(),
-            folder_measured: None,
+            disk,
+            disk_measured: None,
             peak: 0,
             bytes,
             written_before: 0,
@@ -107,7 +103,7 @@ impl Watch {
         exceeds(Limit::Memory, sum.memory)
             .or_else(|| exceeds(Limit::Processes, threads))
             .or_else(|| exceeds(Limit::Cpu, sum.cpu_ms))
-            .or_else(|| self.measure_folder())
+            .or_else(|| self.measure_disk(&pids))
     }
 
     fn sum(&self, pids: &[i32]) -> Sum {
@@ -122,18 +118,18 @@ impl Watch {
         sum
     }
 
-    fn measure_folder(&mut self) -> Option<LimitExceeded> {
+    fn measure_disk(&mut self, pids: &[i32]) -> Option<LimitExceeded> {
         let value = self.limits.get(Limit::Disk)?;
         let now = Instant::now();
         if self
-            .folder_measured
+            .disk_measured
             .is_some_and(|last| now.duration_since(last) < FOLDER)
         {
             return None;
         }
-        self.folder_measured = Some(now);
+        self.disk_measured = Some(now);
         let limit = Limit::Disk;
-        (size(&self.folder) > value).then_some(LimitExceeded { limit, value })
+        (self.disk.used(pids) > value).then_some(LimitExceeded { limit, value })
     }
 
     /// Returns the usage after the last process has ended and was reaped.
@@ -251,26 +247,6 @@ fn proportional(pid: i32) -> u64 {
     }
 }
 
-/// Returns the size of all files below a folder. Links are not followed.
-fn size(folder: &Path) -> u64 {
-    let (mut sum, mut files, mut pending) = (0, 0, vec![folder.to_owned()]);
-    while let Some(folder) = pending.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            files += 1;
-            let Ok(metadata) = entry.path().symlink_metadata() else {
-                continue;
-            };
-            sum += metadata.blocks() * BLOCK;
-            match files {
-                0..MAX_FILES if metadata.is_dir() => pending.push(entry.path()),
-                0..MAX_FILES => {}
-                _ => return sum,
-            }
-        }
-    }
-    sum
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -304,15 +280,5 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(found, [true, true]);
-    }
-
-    #[test]
-    fn the_size_of_a_folder_has_all_files() {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join("deep")).unwrap();
-        fs::write(folder.path().join("deep/file"), vec![1; 100_000]).unwrap();
-        std::os::unix::fs::symlink("/usr", folder.path().join("link")).unwrap();
-        let size = size(folder.path());
-        assert!((100_000..1_000_000).contains(&size), "{size}");
     }
 }

@@ -43,7 +43,8 @@ pub(super) async fn execute(
     let laid_out = blocking(move || {
         let mut folder = Folder::with(Some((script, &job.script)))?;
         folder.lay_out(&inputs)?;
-        Ok((folder, process::stdin(job.input.as_deref())?))
+        let input = process::stdin(folder.root(), job.input.as_deref())?;
+        Ok((folder, input))
     });
     let unready = |error| NotStarted::of_system("lay out the script and its input", &error);
     let (folder, input) = laid_out.await.map_err(unready)?;
@@ -57,6 +58,7 @@ pub(super) async fn execute(
     };
     let inherited = Inherited {
         input: input.into(),
+        environment: process::environment(run, &folder)?,
         calls: requests.inherited(),
     };
     let process = Process::start(program, run, &folder, inherited, &orders)?;

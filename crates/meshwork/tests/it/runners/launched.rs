@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod confined;
+mod launcher;
 mod python;
 mod python_processes;
 #[cfg(feature = "sal")]
@@ -15,5 +16,6 @@ const LAUNCHED: bool = true;
 /// The harness has a `main` of its own; this comes before it. In other programs it is `main`'s first line.
 #[ctor::ctor(unsafe)]
 fn init() {
+    launcher::hold();
     meshwork::runtime::init();
 }

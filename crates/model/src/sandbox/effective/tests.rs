@@ -186,3 +186,33 @@ fn a_child_keeps_the_profile_and_the_limits_of_its_parent() {
         "the job asks for the sandbox `standard`, but the parent of the job requires `strict`"
     );
 }
+
+#[test]
+fn a_command_asks_for_more_than_the_defaults_of_its_own_worker() {
+    let worker = worker(Standard, Standard);
+    let of = |origin, queue: u64, job: u64| {
+        let request = |value| match value {
+            0 => NONE,
+            value => limited(Limit::Processes, value),
+        };
+        let found = effective(&worker, origin, &request(queue), &request(job));
+        found
+            .ok()
+            .and_then(|found| found.limits.get(Limit::Processes))
+    };
+    for (queue, job, own, other) in [
+        (0, 0, Some(256), Some(256)),
+        (0, 1000, Some(1000), None),
+        (500, 0, Some(500), None),
+        (500, 400, Some(400), None),
+        (500, 1000, None, None),
+        (100, 0, Some(100), Some(100)),
+    ] {
+        assert_eq!(of(JobOrigin::Command, queue, job), own, "{queue} {job}");
+        assert_eq!(of(JobOrigin::Node, queue, job), other, "{queue} {job}");
+    }
+    let mut limiting = worker;
+    limiting.limits.set(Limit::Processes, Some(300));
+    let job = limited(Limit::Processes, 1000);
+    assert!(effective(&limiting, JobOrigin::Command, &NONE, &job).is_err());
+}

@@ -1,5 +1,7 @@
 //! Filters of system calls: they refuse what no script needs and what would lead out of its confinement.
 
+mod set_id;
+
 use std::collections::BTreeMap;
 use std::env::consts::ARCH;
 
@@ -69,12 +71,13 @@ const REFUSED: &[i64] = &[
 ];
 
 /// System calls that do not exist for a script. The C library and runtimes use others then. The flags of `clone3` are
-/// in memory, where no filter sees them. Requests of `io_uring` pass no filter.
+/// in memory, where no filter sees them, and so is the mode of `openat2`. Requests of `io_uring` pass no filter.
 const MISSING: &[i64] = &[
     libc::SYS_clone3,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
     libc::SYS_io_uring_setup,
+    libc::SYS_openat2,
 ];
 
 /// Flags of new namespaces. All of them give capabilities in a user namespace.
@@ -113,6 +116,7 @@ pub(super) fn install(unix: UnixSockets) -> Result<(), Error> {
     let missing = MISSING.iter().map(|number| (*number, Vec::new())).collect();
     apply(missing, ENOSYS)?;
     apply(sockets(unix)?, EACCES)?;
+    apply(set_id::rules()?, EPERM)?;
     apply(refused()?, EPERM)
 }
 
@@ -218,6 +222,7 @@ mod tests {
     fn all_filters_can_be_built() {
         for rules in [
             refused().unwrap(),
+            set_id::rules().unwrap(),
             sockets(UnixSockets::All).unwrap(),
             sockets(UnixSockets::Pairs).unwrap(),
         ] {

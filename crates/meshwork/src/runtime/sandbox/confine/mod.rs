@@ -1,6 +1,6 @@
-//! Confinement of a process before it starts the program of a run. With namespaces it is the first process of a pid
-//! namespace, builds a root folder of its own, confines itself, and starts the program as its child. Without, it confines
-//! itself and becomes the program.
+//! Last step before the program of a run, and its confinement. With namespaces this is the first process of a pid namespace:
+//! it builds a root folder of its own, confines itself, and starts the program as its child. Without, it confines itself and
+//! becomes the program. In `open` it becomes the program at once. The program alone has the variables of the job.
 //!
 //! It communicates with the launcher as the launcher does with the worker: over [`control`](super::control).
 
@@ -31,7 +31,8 @@ use rustix::process::{
 };
 
 use filter::UnixSockets;
-pub(super) use privileges::{can_mount, keep_needed, limit};
+use privileges::limit;
+pub(super) use privileges::{can_mount, keep_needed};
 pub(super) use processes::{bound_user, is_bounded};
 use root::Run;
 use rules::Enforced;
@@ -47,8 +48,7 @@ use super::{CALLS_SOCKET_VARIABLE, argument, wait_for};
 /// Pause between two measurements of a file system of limited size.
 const FULL: Duration = Duration::from_millis(50);
 
-/// Confines this process as the launcher orders, and runs the program that the arguments name after the folder of the
-/// run.
+/// Confines this process as the launcher orders, and runs the program that the arguments name after the folder of the run.
 pub(super) fn run(args: impl Iterator<Item = OsString>) -> io::Result<()> {
     let launcher = Worker::on_stdin()?;
     let started = start(&launcher, args);
@@ -66,7 +66,7 @@ struct Place {
 }
 
 fn start(launcher: &Worker, mut args: impl Iterator<Item = OsString>) -> io::Result<()> {
-    // Its memory contains the environment of the script.
+    // Its descriptors and its memory contain the variables of the script.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     set_parent_process_death_signal(Some(Signal::KILL))?;
     // If the launcher ended before that call, the signal never comes. Its pid cannot tell: it is in another namespace.
@@ -78,16 +78,7 @@ fn start(launcher: &Worker, mut args: impl Iterator<Item = OsString>) -> io::Res
         folder: argument(&mut args)?.into(),
         work: std::env::current_dir()?,
     };
-    let view = View::of(&orders)?;
-    let is_first = orders.isolation == Isolation::Namespaces;
-    let limited = if is_first {
-        separate(&view, &orders, &place)?
-    } else {
-        None
-    };
-    limit(&orders.confinement.limits)?;
-    privileges::drop_all()?;
-    let enforced = restrict(&view, &orders, &place, is_first)?;
+    let (limited, enforced) = confine(&orders, &place)?;
     let program = argument(&mut args)?;
     if program.is_empty() {
         // A trial of the confinement itself.
@@ -96,17 +87,34 @@ fn start(launcher: &Worker, mut args: impl Iterator<Item = OsString>) -> io::Res
     }
     let mut command = Command::new(&program);
     command.args(args).stdin(inherited.input);
+    command.envs(inherited.environment.read()?);
     if let Some(calls) = &inherited.calls {
         pass_on(calls, &mut command)?;
     }
-    match is_first {
-        true => attend(command, launcher, limited.as_ref(), &orders),
-        false => {
-            let error = become_it(command);
-            launcher.refuse(&error);
-            Ok(())
-        }
+    if orders.isolation == Isolation::Namespaces {
+        return attend(command, launcher, limited.as_ref(), &orders);
     }
+    let error = become_it(command);
+    launcher.refuse(&error);
+    Ok(())
+}
+
+/// Confines this process. Returns its file system of limited size, if it has one.
+fn confine(orders: &Orders, place: &Place) -> io::Result<(Option<File>, Enforced)> {
+    if orders.isolation == Isolation::None {
+        limit(&orders.confinement.limits)?;
+        return Ok((None, Enforced::default()));
+    }
+    let view = View::of(orders)?;
+    let is_first = orders.isolation == Isolation::Namespaces;
+    let limited = match is_first {
+        true => separate(&view, orders, place)?,
+        false => None,
+    };
+    limit(&orders.confinement.limits)?;
+    privileges::leave_no_dump()?;
+    privileges::drop_all()?;
+    Ok((limited, restrict(&view, orders, place, is_first)?))
 }
 
 /// Lets the program inherit the socket for its requests, and names it.

@@ -48,7 +48,7 @@ pub(super) fn drop_all() -> io::Result<()> {
 }
 
 /// Sets the limits that the kernel enforces for each process.
-pub(in super::super) fn limit(limits: &Limits) -> io::Result<()> {
+pub(super) fn limit(limits: &Limits) -> io::Result<()> {
     if let Some(memory) = limits.get(Limit::Memory) {
         lower(
             Resource::Data,
@@ -61,6 +61,11 @@ pub(in super::super) fn limit(limits: &Limits) -> io::Result<()> {
         lower(Resource::Nofile, files)?;
     }
     Ok(())
+}
+
+/// Lets the kernel write no memory of crashed processes to files. They would be on the host, or take the work folder.
+pub(super) fn leave_no_dump() -> io::Result<()> {
+    lower(Resource::Core, 0)
 }
 
 /// Lowers a limit of the kernel. A lower one that is in force stays.

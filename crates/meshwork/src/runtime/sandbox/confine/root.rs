@@ -4,7 +4,7 @@
 use std::ffi::CString;
 use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use meshwork_model::sandbox::{Limit, Limits};
@@ -72,7 +72,7 @@ pub(super) fn build(view: &View, run: &Run<'_>) -> io::Result<Option<File>> {
         Some(_) => PathBuf::from(SCRATCH),
         None => below_old(run.folder),
     };
-    temporary(&place, scratch)?;
+    temporary(&place, scratch, run.limits.get(Limit::Memory))?;
     for (path, access) in &view.files {
         show(path, *access, &mounts)?;
     }
@@ -121,7 +121,7 @@ fn fill_dev() -> io::Result<()> {
         let (from, to) = (Path::new(OLD).join("dev").join(name), dev.join(name));
         if from.exists() {
             File::create(&to)?;
-            named(&format!("show {}", to.display()), mount_bind(&from, &to))?;
+            bind(&from, &to, MountFlags::NOEXEC)?;
         }
     }
     for (name, target) in DEVICE_LINKS {
@@ -138,8 +138,8 @@ fn fill_dev() -> io::Result<()> {
     }
 }
 
-/// Makes `/tmp` and `/dev/shm`: in a file system of limited size, or `/tmp` in the folder of the run.
-fn temporary(place: &Path, limit: Option<u64>) -> io::Result<()> {
+/// Makes `/tmp` and `/dev/shm`: in a file system of limited size, or `/tmp` in the folder of the run and `/dev/shm` in memory.
+fn temporary(place: &Path, limit: Option<u64>, memory: Option<u64>) -> io::Result<()> {
     if let Some(limit) = limit {
         fs::create_dir(SCRATCH)?;
         let files = (limit / PAGE).max(MIN_FILES);
@@ -153,11 +153,14 @@ fn temporary(place: &Path, limit: Option<u64>) -> io::Result<()> {
         io::Result::Ok(folder)
     };
     fs::create_dir("/tmp")?;
-    named("show /tmp", mount_bind(shared("tmp")?, "/tmp"))?;
+    bind(&shared("tmp")?, Path::new("/tmp"), MountFlags::NODEV)?;
     match limit {
-        Some(_) => named("show /dev/shm", mount_bind(shared("shm")?, "/dev/shm"))?,
+        Some(_) => bind(&shared("shm")?, Path::new("/dev/shm"), MountFlags::NODEV)?,
         // Shared memory has no place on a disk.
-        None => tmpfs(Path::new("/dev/shm"), "mode=1777")?,
+        None => {
+            let size = memory.map_or(MAX_IN_MEMORY, |memory| memory.min(MAX_IN_MEMORY));
+            tmpfs(Path::new("/dev/shm"), &format!("mode=1777,size={size}"))?;
+        }
     }
     fs::create_dir("/var")?;
     symlink("/tmp", "/var/tmp")
@@ -167,13 +170,13 @@ fn temporary(place: &Path, limit: Option<u64>) -> io::Result<()> {
 fn show_run(run: &Run<'_>, place: &Path, is_limited: bool) -> io::Result<Option<File>> {
     fs::create_dir_all(run.folder)?;
     let host = below_old(run.folder);
-    named("show the run's folder", mount_bind(host, run.folder))?;
+    bind(&host, run.folder, MountFlags::NODEV)?;
     if !is_limited {
         return Ok(None);
     }
     let work = place.join("work");
     copy_files(run.work, &work)?;
-    named("show the work folder", mount_bind(&work, run.work))?;
+    bind(&work, run.work, MountFlags::NODEV)?;
     File::open(place).map(Some)
 }
 
@@ -215,14 +218,38 @@ fn show(path: &Path, access: Access, mounts: &Mounts) -> io::Result<()> {
         }
     }
     named(&step, mount_bind_recursive(&from, path))?;
-    if access == Access::Read {
-        for target in std::iter::once(path).chain(mounts.below(path)) {
-            let flags = kept(target)? | MountFlags::BIND | MountFlags::RDONLY;
-            let step = format!("make {} read-only", target.display());
-            named(&step, mount_remount(target, flags, c""))?;
-        }
+    let access = match access {
+        Access::Read => MountFlags::RDONLY,
+        Access::Write => MountFlags::empty(),
+    };
+    // A device is shown by its own name only, so that it can be used.
+    let own = match is_device(&from) {
+        true => MountFlags::empty(),
+        false => MountFlags::NODEV,
+    };
+    protect(path, access | own)?;
+    for target in mounts.below(path) {
+        protect(target, access | MountFlags::NODEV)?;
     }
     Ok(())
+}
+
+fn is_device(path: &Path) -> bool {
+    let about = fs::metadata(path).map(|about| about.file_type());
+    about.is_ok_and(|kind| kind.is_char_device() || kind.is_block_device())
+}
+
+/// Shows one mount of a file or folder at a path.
+fn bind(from: &Path, to: &Path, flags: MountFlags) -> io::Result<()> {
+    named(&format!("show {}", to.display()), mount_bind(from, to))?;
+    protect(to, flags)
+}
+
+/// Adds flags to a mount. No program in it gains privileges.
+fn protect(target: &Path, flags: MountFlags) -> io::Result<()> {
+    let flags = kept(target)? | MountFlags::BIND | MountFlags::NOSUID | flags;
+    let step = format!("protect {}", target.display());
+    named(&step, mount_remount(target, flags, c""))
 }
 
 /// Returns the flags of a mount that a remount has to keep.
@@ -232,6 +259,7 @@ fn kept(target: &Path) -> io::Result<MountFlags> {
         (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
         (StatVfsMountFlags::NODEV, MountFlags::NODEV),
         (StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
+        (StatVfsMountFlags::RDONLY, MountFlags::RDONLY),
     ];
     let pairs = pairs.into_iter().filter(|(flag, _)| has.contains(*flag));
     Ok(pairs.fold(MountFlags::empty(), |all, (_, flag)| all | flag))

@@ -20,7 +20,7 @@ const SCOPED: u32 = 6;
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
 /// The enforced version of Landlock. 0 without Landlock.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Enforced(pub(super) u32);
 
 impl Enforced {

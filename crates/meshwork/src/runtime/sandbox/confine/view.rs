@@ -87,6 +87,8 @@ pub(super) struct View {
     pub(super) files: BTreeMap<PathBuf, Access>,
     /// Symbolic links outside of these, and their targets.
     pub(super) links: BTreeMap<PathBuf, PathBuf>,
+    /// Folders of the host that runs write.
+    written: Vec<PathBuf>,
 }
 
 impl View {
@@ -95,7 +97,16 @@ impl View {
     /// # Errors
     /// A path that the worker names does not exist, or is the root folder.
     pub(super) fn of(orders: &Orders) -> io::Result<Self> {
+        let named = |option: &str, path: &Path, error: io::Error| {
+            io::Error::other(format!("{option} {}: {error}", path.display()))
+        };
         let mut view = Self::default();
+        for path in &orders.confinement.write {
+            let real = resolve(path)
+                .map_err(|error| named("--write", path, error))?
+                .0;
+            view.written.push(real);
+        }
         for folder in SYSTEM {
             view.add_if_there(Path::new(folder));
         }
@@ -119,9 +130,7 @@ impl View {
         ] {
             for path in paths {
                 let added = view.add(path, access);
-                added.map_err(|error| {
-                    io::Error::other(format!("{option} {}: {error}", path.display()))
-                })?;
+                added.map_err(|error| named(option, path, error))?;
             }
         }
         view.simplify();
@@ -133,26 +142,17 @@ impl View {
         let _ = self.add(path, Access::Read);
     }
 
-    /// Adds a path with the links on the way to it.
+    /// Adds a path with the links on the way to it. A run may have made those in folders that runs write, so they lead
+    /// nowhere.
     fn add(&mut self, path: &Path, access: Access) -> io::Result<()> {
-        if !path.is_absolute() {
-            return Err(io::Error::other("give an absolute path"));
-        }
-        let mut real = PathBuf::from("/");
-        let mut links = Vec::new();
-        let mut pending = path.to_owned();
-        while let Some((link, to, next)) = first_link(&pending, &mut real)? {
-            links.push((link, to));
-            if links.len() > MAX_LINKS {
-                return Err(Errno::LOOP.into());
-            }
-            pending = next;
-        }
-        let target = real;
-        if target == Path::new("/") {
-            return Err(io::Error::other(
-                "it is the whole file system: use `--sandbox open`",
-            ));
+        let (target, links) = resolve(path)?;
+        let is_written =
+            |link: &&PathBuf| self.written.iter().any(|folder| link.starts_with(folder));
+        if let Some(link) = links.iter().map(|(link, _)| link).find(is_written) {
+            return Err(io::Error::other(format!(
+                "{} is a symbolic link in a folder that scripts write: name its target",
+                link.display()
+            )));
         }
         self.links.extend(links);
         let known = self.files.entry(target).or_insert(access);
@@ -169,6 +169,29 @@ impl View {
         };
         self.files.retain(|path, access| !covers(path, *access));
         self.links.retain(|path, _| !covers(path, Access::Read));
+    }
+}
+
+/// Returns the real path, and the links on the way to it with their targets.
+fn resolve(path: &Path) -> io::Result<(PathBuf, Vec<(PathBuf, PathBuf)>)> {
+    if !path.is_absolute() {
+        return Err(io::Error::other("give an absolute path"));
+    }
+    let mut real = PathBuf::from("/");
+    let mut links = Vec::new();
+    let mut pending = path.to_owned();
+    while let Some((link, to, next)) = first_link(&pending, &mut real)? {
+        links.push((link, to));
+        if links.len() > MAX_LINKS {
+            return Err(Errno::LOOP.into());
+        }
+        pending = next;
+    }
+    match real == Path::new("/") {
+        true => Err(io::Error::other(
+            "it is the whole file system: use `--sandbox open`",
+        )),
+        false => Ok((real, links)),
     }
 }
 
@@ -239,6 +262,27 @@ mod tests {
         let both = view(&[&root], &[&below]).unwrap();
         assert_eq!(both.files.get(&below), Some(&Access::Write));
         assert!(both.files.contains_key(Path::new("/usr")));
+    }
+
+    #[test]
+    fn links_in_folders_that_runs_write_are_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("rw/in/deep")).unwrap();
+        symlink("rw", root.join("outer")).unwrap();
+        let [rw, outer] = ["rw", "outer"].map(|name| root.join(name));
+        let shown = |below: &str| view(&[&rw.join(below)], &[&rw]);
+        assert!(shown("in").is_ok() && shown("in/deep").is_ok());
+        // The link itself is outside.
+        assert!(view(&[], &[&outer]).is_ok() && view(&[&outer.join("in")], &[&rw]).is_ok());
+        fs::remove_dir_all(rw.join("in")).unwrap();
+        symlink("/etc", rw.join("in")).unwrap();
+        for below in ["in", "in/passwd"] {
+            let refused = shown(below).unwrap_err().to_string();
+            assert!(refused.contains("rw/in is a symbolic link"), "{refused}");
+        }
+        assert!(view(&[], &[&outer, &rw.join("in")]).is_err());
+        assert!(view(&[&outer.join("in")], &[&outer]).is_err());
     }
 
     #[test]

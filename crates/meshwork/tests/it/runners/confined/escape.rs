@@ -397,7 +397,7 @@ async fn attempts() {
 }
 
 /// Takes user namespaces and all capabilities from a program.
-const NESTED: &str = "echo 0 >/proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all \
+pub(super) const NESTED: &str = "echo 0 >/proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all \
     --no-new-privs \"$@\"";
 
 #[test]

@@ -1,8 +1,10 @@
 //! Scripts in a sandbox.
 
+mod environment;
 mod escape;
 #[cfg(feature = "sal")]
 mod escape_sal;
+mod files;
 mod limits;
 mod works;
 
