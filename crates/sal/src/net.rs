@@ -17,15 +17,8 @@ const NONE: i64 = -1;
 
 pub(crate) fn register(engine: &mut Engine) {
     engine.register_fn("tcp_check", tcp_check);
-    engine.register_fn("tcp_ping", |host: &str| {
-        let output = Command::new("ping")
-            .args(["-c", "1", "-W", "5", "--", host])
-            .output();
-        output.is_ok_and(|output| output.status.success())
-    });
-    engine.register_fn("http_check", |url: &str| {
-        (200..300).contains(&http_status(url))
-    });
+    engine.register_fn("tcp_ping", ping);
+    engine.register_fn("http_check", http_check);
     engine.register_fn("http_status", http_status);
     engine.register_fn("ssh_execute", |host: &str, user: &str, command: &str| {
         let code = ssh(host, user, command).and_then(|output| output.status.code());
@@ -45,7 +38,19 @@ pub(crate) fn register(engine: &mut Engine) {
     });
 }
 
-fn tcp_check(host: &str, port: i64) -> bool {
+/// Returns true if a host answers to `ping`.
+pub(crate) fn ping(host: &str) -> bool {
+    let output = Command::new("ping")
+        .args(["-c", "1", "-W", "5", "--", host])
+        .output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+pub(crate) fn http_check(url: &str) -> bool {
+    (200..300).contains(&http_status(url))
+}
+
+pub(crate) fn tcp_check(host: &str, port: i64) -> bool {
     let Ok(port) = u16::try_from(port) else {
         return false;
     };
@@ -54,7 +59,7 @@ fn tcp_check(host: &str, port: i64) -> bool {
     first.is_some_and(|address| TcpStream::connect_timeout(&address, CONNECT).is_ok())
 }
 
-fn http_status(url: &str) -> i64 {
+pub(crate) fn http_status(url: &str) -> i64 {
     http::status(url, REQUEST).unwrap_or(NONE)
 }
 

@@ -13,6 +13,8 @@ use crate::http::{self, HttpError};
 
 /// Folder for programs below `HOME`, which is the job's own folder.
 const PROGRAMS: &str = "hero/bin";
+/// Most bytes of a file that a script reads: the size of a job's input.
+const MAX_READ: u64 = 16 << 20;
 
 /// Error of a function.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +49,10 @@ enum OsError {
     ChangeDirectory(io::Error),
     #[error("Failed to read file: {0}")]
     Read(io::Error),
+    #[error(
+        "Failed to read file: it has {0} bytes, the limit is {MAX_READ}; read a part with a command, as `head -c`"
+    )]
+    TooLarge(u64),
     #[error("Failed to write to file: {0}")]
     Write(io::Error),
     #[error("Failed to append to file: {0}")]
@@ -60,7 +66,9 @@ enum OsError {
 type Done<T> = Result<T, OsError>;
 
 pub(crate) fn register(engine: &mut Engine) {
-    engine.register_fn("copy", |src: &str, dest: &str| said(copy(src, dest, false)));
+    engine.register_fn("copy", |src: &str, dest: &str| {
+        said_of(&[src, dest], copy(src, dest, false))
+    });
     engine.register_fn("copy_bin", |src: &str| said(copy_bin(src)));
     engine.register_fn("exist", |path: &str| Path::new(path).exists());
     engine.register_fn("find_file", |dir: &str, name: &str| {
@@ -75,20 +83,24 @@ pub(crate) fn register(engine: &mut Engine) {
     engine.register_fn("find_dirs", |dir: &str, name: &str| {
         array(found(dir, &format!("**/{name}"), Path::is_dir))
     });
-    engine.register_fn("delete", |path: &str| said(delete(path)));
-    engine.register_fn("mkdir", |path: &str| said(mkdir(path)));
-    engine.register_fn("file_size", |path: &str| said(file_size(path)));
+    engine.register_fn("delete", |path: &str| said_of(&[path], delete(path)));
+    engine.register_fn("mkdir", make_folder);
+    engine.register_fn("file_size", |path: &str| said_of(&[path], file_size(path)));
     engine.register_fn("rsync", |src: &str, dest: &str| said(rsync(src, dest)));
-    engine.register_fn("chdir", |path: &str| said(chdir(path)));
-    engine.register_fn("file_read", |path: &str| said(file_read(path)));
+    engine.register_fn("chdir", |path: &str| said_of(&[path], chdir(path)));
+    engine.register_fn("file_read", |path: &str| said_of(&[path], file_read(path)));
     engine.register_fn("file_write", |path: &str, text: &str| {
-        said(file_write(path, text))
+        said_of(&[path], file_write(path, text))
     });
     engine.register_fn("file_write_append", |path: &str, text: &str| {
-        said(append(path, text))
+        said_of(&[path], append(path, text))
     });
-    engine.register_fn("mv", |src: &str, dest: &str| said(mv(src, dest)));
-    engine.register_fn("chmod_exec", |path: &str| said(chmod_exec(path)));
+    engine.register_fn("mv", |src: &str, dest: &str| {
+        said_of(&[src, dest], mv(src, dest))
+    });
+    engine.register_fn("chmod_exec", |path: &str| {
+        said_of(&[path], chmod_exec(path))
+    });
     engine.register_fn("cmd_ensure_exists", |commands: &str| {
         said(ensure_exists(commands))
     });
@@ -122,8 +134,27 @@ fn register_platform(engine: &mut Engine) {
     engine.register_fn("platform_check_macos_arm", check(MACOS_ARM, "macOS ARM"));
 }
 
+/// Creates a folder with those above it.
+pub(crate) fn make_folder(path: &str) -> Answer<String> {
+    said_of(&[path], mkdir(path))
+}
+
 fn said<T>(done: Done<T>) -> Answer<T> {
     done.map_err(thrown)
+}
+
+/// Returns the answer, or an error that names one of the paths: errors of the system do not.
+fn said_of<T>(paths: &[&str], done: Done<T>) -> Answer<T> {
+    done.map_err(|error| {
+        let text = error.to_string();
+        match paths
+            .last()
+            .filter(|_| !paths.iter().any(|path| text.contains(path)))
+        {
+            Some(path) => thrown(format_args!("{text}: '{path}'")),
+            None => thrown(text),
+        }
+    })
 }
 
 fn array(done: Done<Vec<PathBuf>>) -> Answer<Array> {
@@ -336,7 +367,10 @@ fn chdir(path: &str) -> Done<String> {
 }
 
 fn file_read(path: &str) -> Done<String> {
-    fs::read_to_string(file(path)?).map_err(OsError::Read)
+    match u64::try_from(file_size(path)?) {
+        Ok(size) if size > MAX_READ => Err(OsError::TooLarge(size)),
+        _ => fs::read_to_string(path).map_err(OsError::Read),
+    }
 }
 
 fn file_write(path: &str, content: &str) -> Done<String> {

@@ -62,7 +62,12 @@ impl Session {
         let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut client = match place.take() {
             Some(open) => open,
-            None => connect().map_err(failed)?,
+            None => connect().map_err(|error| {
+                let (why, [host, port]) = (described(&error), server());
+                thrown(format_args!(
+                    "PostgreSQL error: {why} ({host}:{port}, of POSTGRES_HOST and POSTGRES_PORT)"
+                ))
+            })?,
         };
         let answer = call(&mut client);
         if !client.is_closed() {
@@ -104,16 +109,26 @@ fn described(error: &Error) -> String {
     }
 }
 
+/// Returns the variable of the environment, if it has a value.
+fn of(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Returns host and port of the server.
+fn server() -> [String; 2] {
+    let port = of("POSTGRES_PORT").and_then(|port| port.parse::<u16>().ok());
+    [
+        of("POSTGRES_HOST").unwrap_or_else(|| HOST.to_owned()),
+        port.unwrap_or(PORT).to_string(),
+    ]
+}
+
 /// Connects to the server of `POSTGRES_HOST`, `POSTGRES_PORT`, `POSTGRES_USER`, `POSTGRES_PASSWORD` and `POSTGRES_DB`.
 fn connect() -> Result<Client, Error> {
-    let of = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+    let [host, port] = server();
     let mut config = Config::new();
-    config.host(&of("POSTGRES_HOST").unwrap_or_else(|| HOST.to_owned()));
-    config.port(
-        of("POSTGRES_PORT")
-            .and_then(|port| port.parse().ok())
-            .unwrap_or(PORT),
-    );
+    config.host(&host);
+    config.port(port.parse().unwrap_or(PORT));
     config.user(&of("POSTGRES_USER").unwrap_or_else(|| NAME.to_owned()));
     config.dbname(&of("POSTGRES_DB").unwrap_or_else(|| NAME.to_owned()));
     config.connect_timeout(CONNECT);

@@ -6,7 +6,8 @@ mod list;
 use rhai::{Array, Dynamic, Engine, Map};
 
 use crate::answer::{Answer, thrown};
-use command::{CommandBuilder, CommandResult};
+pub(crate) use command::CommandBuilder;
+use command::CommandResult;
 use list::ProcessInfo;
 
 pub(crate) fn register(engine: &mut Engine) {
@@ -48,7 +49,8 @@ pub(crate) fn register(engine: &mut Engine) {
     engine.register_fn("process_get", |pattern: &str| listed(list::one(pattern)));
 }
 
-fn ran(builder: &CommandBuilder) -> Answer<CommandResult> {
+/// Runs a command.
+pub(crate) fn ran(builder: &CommandBuilder) -> Answer<CommandResult> {
     let ran = builder.execute();
     ran.map_err(|error| thrown(format_args!("Run error: {error}")))
 }

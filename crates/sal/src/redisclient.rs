@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use redis::{
-    Cmd, Connection, ConnectionAddr, ConnectionLike, FromRedisValue, IntoConnectionInfo,
-    RedisConnectionInfo, RedisError,
+    Cmd, Connection, ConnectionAddr, ConnectionInfo, ConnectionLike, FromRedisValue,
+    IntoConnectionInfo, RedisConnectionInfo, RedisError,
 };
 use rhai::{Array, Engine, Map};
 
@@ -102,7 +102,8 @@ impl Client {
         let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut connection = match place.take() {
             Some(open) => open,
-            None => connect().map_err(failed)?,
+            None => connect()
+                .map_err(|error| thrown(format_args!("Redis error: {error} ({})", server().1)))?,
         };
         let answer = command.query(&mut connection);
         if connection.is_open() {
@@ -129,29 +130,47 @@ impl Client {
     }
 }
 
-/// Connects to the server of `REDIS_URL`, else of `REDIS_HOST`, `REDIS_PORT`, `REDIS_USERNAME`, `REDIS_PASSWORD` and `REDISDB`.
-fn connect() -> Result<Connection, RedisError> {
-    let of = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
-    let client = match of("REDIS_URL") {
-        Some(url) => redis::Client::open(url)?,
+/// Returns the variable of the environment, if it has a value.
+fn of(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Returns the server of `REDIS_URL`, else of `REDIS_HOST` and `REDIS_PORT`, and its name for messages, without credentials.
+fn server() -> (Result<ConnectionInfo, RedisError>, String) {
+    match of("REDIS_URL") {
+        Some(url) => {
+            let info = url.into_connection_info();
+            let name = info.as_ref().map(|info| info.addr().to_string());
+            let name = name.unwrap_or_else(|_| "a server".to_owned());
+            (info, format!("{name}, of REDIS_URL"))
+        }
         None => {
             let port = of("REDIS_PORT").and_then(|port| port.parse().ok());
             let host = of("REDIS_HOST").unwrap_or_else(|| HOST.to_owned());
             let address = ConnectionAddr::Tcp(host, port.unwrap_or(PORT));
-            let mut settings = RedisConnectionInfo::default();
-            if let Some(database) = of("REDISDB").and_then(|number| number.parse().ok()) {
-                settings = settings.set_db(database);
-            }
-            if let Some(name) = of("REDIS_USERNAME") {
-                settings = settings.set_username(name);
-            }
-            if let Some(password) = of("REDIS_PASSWORD") {
-                settings = settings.set_password(password);
-            }
-            let info = address.into_connection_info()?;
-            redis::Client::open(info.set_redis_settings(settings))?
+            let name = format!("{address}, of REDIS_URL, or REDIS_HOST and REDIS_PORT");
+            (address.into_connection_info(), name)
         }
-    };
+    }
+}
+
+/// Connects to the server, with `REDIS_USERNAME`, `REDIS_PASSWORD` and `REDISDB` if there is no `REDIS_URL`.
+fn connect() -> Result<Connection, RedisError> {
+    let mut info = server().0?;
+    if of("REDIS_URL").is_none() {
+        let mut settings = RedisConnectionInfo::default();
+        if let Some(database) = of("REDISDB").and_then(|number| number.parse().ok()) {
+            settings = settings.set_db(database);
+        }
+        if let Some(name) = of("REDIS_USERNAME") {
+            settings = settings.set_username(name);
+        }
+        if let Some(password) = of("REDIS_PASSWORD") {
+            settings = settings.set_password(password);
+        }
+        info = info.set_redis_settings(settings);
+    }
+    let client = redis::Client::open(info)?;
     let connection = client.get_connection_with_timeout(PATIENCE)?;
     connection.set_read_timeout(Some(PATIENCE))?;
     connection.set_write_timeout(Some(PATIENCE))?;

@@ -5,6 +5,9 @@ use std::sync::LazyLock;
 /// The table.
 const TABLE: &str = include_str!("functions.txt");
 
+/// Most arguments of a function that is refused with any number of them.
+const MAX_ARGUMENTS: usize = 5;
+
 /// Reasons for refusals, by the word in the table.
 const REASONS: &[(&str, &str)] = &[
     (
@@ -33,11 +36,63 @@ const REASONS: &[(&str, &str)] = &[
     ),
     (
         "exec",
-        "it downloads a script and runs it here; enqueue the script as a job instead",
+        "it runs a text, a file or a URL as a script; write the code here, or enqueue it as a job",
     ),
     (
         "rhai",
         "Rhai has this function with two arguments; call is_def_fn(name, arguments)",
+    ),
+    (
+        "rsync",
+        "it is a builder of herolib 0.3; call rsync(source, destination), or run the program",
+    ),
+    (
+        "ssh",
+        "it is a builder of herolib 0.3; call ssh_execute(host, user, command)",
+    ),
+    (
+        "killer",
+        "it is a builder of herolib 0.3; call kill(pattern)",
+    ),
+    (
+        "timeout",
+        "a command has no limit of its own; give the job --timeout, or run the program `timeout`",
+    ),
+    (
+        "wait",
+        "a script of herolib 0.3 waits in it; call sleep(seconds) and http_check(url) in a loop",
+    ),
+    (
+        "measure",
+        "it measures the host with the whole of its load; run a tool for that outside of jobs",
+    ),
+    (
+        "beside",
+        "a script has no file or folder of its own; its work folder is the current one",
+    ),
+    (
+        "file",
+        "it is a function of herolib 0.3; call exist(), file_read(), file_write(), mkdir(), or run the program `ln`",
+    ),
+    (
+        "filesystem",
+        "it changes file systems of the host, which needs rights that the sandbox drops; do it outside of jobs",
+    ),
+    (
+        "git",
+        "it is a function of herolib 0.3; call git_tree_new(folder), and get(url) of the tree",
+    ),
+    (
+        "heroscript",
+        "it reads heroscript, which is not here; pass JSON as input, and call parse_json(INPUT)",
+    ),
+    (
+        "daemon",
+        "it is a builder of herolib 0.3; call zinit_* or mycelium_* with a socket or an address",
+    ),
+    (
+        "text",
+        "it is a function of herolib 0.3; call name_fix(text)",
     ),
 ];
 
@@ -72,7 +127,7 @@ pub struct Function {
 /// The parsed table.
 static FUNCTIONS: LazyLock<Vec<Function>> = LazyLock::new(|| {
     let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
-    lines.filter_map(read).collect()
+    lines.filter_map(read).flatten().collect()
 });
 
 /// Returns all names.
@@ -80,7 +135,8 @@ pub fn functions() -> impl Iterator<Item = &'static Function> {
     FUNCTIONS.iter()
 }
 
-fn read(line: &'static str) -> Option<Function> {
+/// Returns the functions of a line: with `*`, one for each number of arguments.
+fn read(line: &'static str) -> Option<Vec<Function>> {
     let mut words = line.split(' ');
     let module = words.next()?;
     let kind = match words.next()? {
@@ -90,19 +146,24 @@ fn read(line: &'static str) -> Option<Function> {
         "type" => Kind::Type,
         _ => return None,
     };
-    let (name, arguments) = (words.next()?, words.next()?.parse().ok()?);
+    let name = words.next()?;
+    let arguments = match words.next()? {
+        "*" => 0..=MAX_ARGUMENTS,
+        number => number.parse().ok().map(|number| number..=number)?,
+    };
     let reason = words.next()?;
     let refused = match reason {
         "-" => None,
         word => Some(REASONS.iter().find(|(known, _)| *known == word)?.1),
     };
-    Some(Function {
+    let of = |arguments| Function {
         module,
         kind,
         name,
         arguments,
         refused,
-    })
+    };
+    Some(arguments.map(of).collect())
 }
 
 #[cfg(test)]

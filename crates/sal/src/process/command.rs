@@ -34,7 +34,7 @@ pub(super) enum RunError {
 
 /// Result of a command.
 #[derive(Debug, Clone)]
-pub(super) struct CommandResult {
+pub(crate) struct CommandResult {
     pub(super) stdout: String,
     pub(super) stderr: String,
     pub(super) code: i64,
@@ -42,21 +42,29 @@ pub(super) struct CommandResult {
 
 /// A command with its options.
 #[derive(Debug, Clone)]
-pub(super) struct CommandBuilder {
+pub(crate) struct CommandBuilder {
     text: String,
+    variables: Vec<(String, String)>,
     die: bool,
     silent: bool,
     log: bool,
 }
 
 impl CommandBuilder {
-    pub(super) fn new(text: &str) -> Self {
+    pub(crate) fn new(text: &str) -> Self {
         Self {
             text: text.to_owned(),
+            variables: Vec::new(),
             die: true,
             silent: false,
             log: false,
         }
+    }
+
+    /// Adds a variable to the environment of the command.
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
     }
 
     pub(super) fn silent(mut self, silent: bool) -> Self {
@@ -122,6 +130,7 @@ impl CommandBuilder {
     /// Runs a command. Its output goes to that of the job too, unless it is silent.
     fn output_of(&self, mut command: Command, program: &str) -> Result<CommandResult, RunError> {
         command
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

@@ -9,8 +9,9 @@ use meshwork_model::name::ScriptType;
 use tokio::sync::oneshot;
 
 use super::super::check::{ScriptError, SourcePosition};
-use super::STACK;
 use super::engine::{self, Limits};
+use super::error;
+use super::source::readable;
 
 /// Checks a script.
 pub(in super::super) fn check(script: Vec<u8>) -> BoxFuture<'static, Result<(), ScriptError>> {
@@ -26,7 +27,7 @@ pub(in super::super) fn check_as(
         let (send, checked) = oneshot::channel();
         let thread = thread::Builder::new()
             .name("rhai".to_owned())
-            .stack_size(STACK);
+            .stack_size(Limits::for_input(0).stack());
         let spawned = thread.spawn(move || {
             // Nobody waits any more if this fails.
             let _ = send.send(compile(script_type, &script));
@@ -54,7 +55,7 @@ fn compile(script_type: &'static str, script: &[u8]) -> Result<(), ScriptError> 
         ));
     };
     let engine = engine::new(&Limits::for_input(0), &Arc::new(AtomicBool::new(false)));
-    match engine.compile(source) {
+    match engine.compile(readable(source)) {
         Ok(_) => Ok(()),
         Err(error) => {
             let position = error.position();
@@ -62,7 +63,10 @@ fn compile(script_type: &'static str, script: &[u8]) -> Result<(), ScriptError> 
                 line: position.line().unwrap_or_default(),
                 column: position.position().unwrap_or_default(),
             };
-            Err(syntax(error.err_type().to_string(), at))
+            let message = error.err_type().to_string();
+            let note = error::refused(error.err_type(), &engine);
+            let note = note.map(|note| format!(": {note}")).unwrap_or_default();
+            Err(syntax(message + note.as_str(), at))
         }
     }
 }

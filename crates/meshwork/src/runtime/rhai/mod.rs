@@ -21,8 +21,10 @@ mod engine;
 mod error;
 mod inputs;
 mod memory;
+mod nested;
 mod objects;
 mod requests;
+mod source;
 pub(crate) mod value;
 mod verdict;
 
@@ -35,7 +37,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use futures_util::future::BoxFuture;
-use meshwork_model::job::{Job, limits};
+use meshwork_model::job::Job;
+use meshwork_model::job::limits::MAX_SCRIPT;
+#[cfg(feature = "sal")]
+use meshwork_model::name::ScriptType;
 use meshwork_model::outcome::{Failure, FailureKind, Report};
 use meshwork_model::trace::TraceContext;
 use tokio::sync::oneshot;
@@ -51,14 +56,6 @@ use engine::Limits;
 pub(super) use engine::constants_of;
 use memory::Memory;
 use requests::Asker;
-
-/// Stack of a script's thread. Rhai walks values by recursion, and only their size bounds their nesting ([`Limits`]). A
-/// level takes up to 2.2 KiB, and 8.4 KiB in debug builds. Unused stack takes no memory. A unit test fills the stack.
-pub(crate) const STACK: usize = if cfg!(debug_assertions) {
-    1536 << 20
-} else {
-    512 << 20
-};
 
 /// Returns the runtime for Rhai.
 pub(super) fn runtime() -> Arc<dyn Runtime> {
@@ -96,18 +93,19 @@ impl Runtime for Rhai {
             } = run;
             let cut = CutOnDrop::default();
             let (send, mut ended) = oneshot::channel();
+            let limits = limits_of(&job, &inputs);
             let memory = Memory::watch();
             let (inner, watched) = (Arc::clone(&cut.0), memory.thread());
             let thread = thread::Builder::new()
                 .name("rhai".to_owned())
-                .stack_size(STACK);
+                .stack_size(limits.stack());
             let spawned = thread.spawn(move || {
                 watched.this_thread();
                 // The receiver may be gone.
                 let _ = send.send(execute(
                     (&job, trace.as_ref(), &inputs),
                     (&log, &asker),
-                    &inner,
+                    (&limits, &inner),
                 ));
             });
             if let Err(error) = spawned {
@@ -130,6 +128,12 @@ impl Runtime for Rhai {
             Report { result, ..report }
         })
     }
+}
+
+/// Returns the limits of a job's script.
+fn limits_of(job: &Job, inputs: &Inputs) -> Limits {
+    let input = job.input.as_ref().map_or(0, Vec::len);
+    Limits::for_input(input + inputs.size())
 }
 
 /// Ends the script when the run is dropped.
@@ -176,11 +180,14 @@ type RunInput<'a> = (&'a Job, Option<&'a TraceContext>, &'a Inputs);
 /// The log of a run, and its channel for requests.
 type Talk<'a> = (&'a LogSink, &'a Asker);
 
+/// The limits of a run, and what ends it.
+type Bounds<'a> = (&'a Limits, &'a Arc<AtomicBool>);
+
 /// Executes a run on the script's thread, which nested values never leave.
-fn execute(job: RunInput<'_>, talk: Talk<'_>, cut: &Arc<AtomicBool>) -> Report {
+fn execute(job: RunInput<'_>, talk: Talk<'_>, bounds: Bounds<'_>) -> Report {
     let (sink, _) = talk;
     let logs = [Stream::Stdout, Stream::Stderr].map(|stream| Log::new(sink, stream));
-    let run = AssertUnwindSafe(|| script(job, talk, &logs, cut));
+    let run = AssertUnwindSafe(|| script(job, talk, &logs, bounds));
     let result = catch_unwind(run).unwrap_or_else(|panic| {
         let message = format!("Rhai panicked: {}", super::panic_text(&*panic));
         Err(Failure::new(FailureKind::Script, message))
@@ -198,21 +205,19 @@ fn script(
     (job, trace, inputs): RunInput<'_>,
     (sink, asker): Talk<'_>,
     [stdout, stderr]: &[Log; 2],
-    cut: &Arc<AtomicBool>,
+    (limits, cut): Bounds<'_>,
 ) -> Result<Vec<u8>, Failure> {
     let permanent = |message: String| Failure::new(FailureKind::Permanent, message);
     let Ok(source) = std::str::from_utf8(&job.script) else {
         return Err(permanent("the script is not UTF-8 text".to_owned()));
     };
-    if source.len() > limits::MAX_SCRIPT {
-        let (size, most) = (source.len(), limits::MAX_SCRIPT);
+    if source.len() > MAX_SCRIPT {
+        let (size, most) = (source.len(), MAX_SCRIPT);
         return Err(permanent(format!(
             "the script takes {size} bytes, the limit is {most}"
         )));
     }
-    let input = job.input.as_ref().map_or(0, Vec::len);
-    let limits = Limits::for_input(input + inputs.size());
-    let mut engine = engine::new(&limits, cut);
+    let mut engine = engine::new(limits, cut);
     engine.on_print({
         let stdout = stdout.clone();
         move |text| stdout.line(text)
@@ -232,22 +237,30 @@ fn script(
     evaluate(&engine, source)
 }
 
-/// Returns an engine for a script with `input` bytes of input, with the functions that need no worker. The script ends
-/// soon after `cut` is set.
+/// Returns an engine for a SAL script with `input` bytes of input, with the functions that need no worker.
 #[cfg(feature = "sal")]
-pub(super) fn engine_for(input: usize, cut: &Arc<AtomicBool>) -> rhai::Engine {
-    let mut engine = engine::new(&Limits::for_input(input), cut);
+pub(super) fn engine_for(input: usize) -> rhai::Engine {
+    let never = Arc::new(AtomicBool::new(false));
+    let mut engine = engine::new(&Limits::for_process(input), &never);
+    engine.set_default_tag(ScriptType::SAL);
     engine.register_global_module(verdict::functions().into());
     engine
 }
 
+/// Returns true if an engine has the functions of SAL.
+#[cfg(feature = "sal")]
+fn has_sal(engine: &rhai::Engine) -> bool {
+    engine.default_tag().is_string()
+}
+
 /// Runs a script, and returns its result.
 pub(super) fn evaluate(engine: &rhai::Engine, source: &str) -> Result<Vec<u8>, Failure> {
+    let source = source::readable(source);
     let ast = engine
         .compile(source)
-        .map_err(|error| error::syntax(&error, source))?;
+        .map_err(|error| error::syntax(&error, source, engine))?;
     let value = engine
         .eval_ast(&ast)
-        .map_err(|error| error::runtime(&error, source))?;
+        .map_err(|error| error::runtime(&error, source, engine))?;
     value::output(value).map_err(|error| Failure::new(FailureKind::Script, error.to_string()))
 }

@@ -7,7 +7,6 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
@@ -34,12 +33,8 @@ const STACK: usize = if cfg!(debug_assertions) {
 /// Longest sleep of a script, in seconds: the limit of a job's timeout.
 const MAX_SLEEP: f64 = 604_800.0;
 
-/// Variables that are no part of `ENV`: constants of their own, and those of every run.
-const OWN: [&str; 9] = [
-    "PATH",
-    "HOME",
-    "TMPDIR",
-    "LANG",
+/// Variables that are no part of `ENV`, since they are constants of their own.
+const OWN: [&str; 5] = [
     "CALLER_ID",
     "CONTEXT_ID",
     "JOB_ID",
@@ -90,7 +85,7 @@ fn read(script: &Path) -> Result<(String, Vec<u8>), Failure> {
 }
 
 fn execute(source: &str, input: Vec<u8>, progress: &Path) -> Result<Vec<u8>, Failure> {
-    let mut engine = engine_for(input.len(), &Arc::new(AtomicBool::new(false)));
+    let mut engine = engine_for(input.len());
     engine.on_print(|text| {
         let _ = writeln!(io::stdout(), "{text}");
     });

@@ -340,3 +340,120 @@ async fn many_scripts_run_at_once() {
         assert_eq!(output(report), (n * 1000).to_string());
     }
 }
+
+/// Lines that editors and systems add before a script: the rest keeps its line numbers.
+#[tokio::test]
+async fn a_first_line_for_the_system_and_a_mark_of_an_editor_are_skipped() {
+    for (text, result) in [
+        ("#!/usr/bin/env herodo\n40 + 2", "42"),
+        ("\u{feff}#!/usr/bin/env herodo\r\n40 + 2", "42"),
+        ("\u{feff}40 + 2", "42"),
+    ] {
+        assert_eq!(output(&osis(text).await), result, "{text:?}");
+        let checked = meshwork::runtime::check("osis", text.as_bytes()).await;
+        assert_eq!(checked, Ok(()), "{text:?}");
+    }
+    let report = osis("#!/usr/bin/env herodo\n\nthrow \"no\"").await;
+    let message = &failure(&report).message;
+    assert!(message.contains("line 3"), "{message}");
+}
+
+#[tokio::test]
+async fn a_value_as_large_as_an_input_is_no_limit() {
+    let records: Vec<_> = (0..20_000)
+        .map(|id| format!(r#"{{"id":{id},"a":1,"b":[2]}}"#))
+        .collect();
+    let records = format!("[{}]", records.join(","));
+    let lines = "12345\n".repeat(MAX_INPUT / 6);
+    let blob = vec![0xff; 2_000_000];
+    for (text, input, result) in [
+        (
+            "let all = parse_json(INPUT); all.push(1); all.len()",
+            records.as_bytes(),
+            "20001",
+        ),
+        ("INPUT.split(\"\\n\").len()", lines.as_bytes(), "2796203"),
+        ("let b = INPUT; b.push(1); b.len()", &blob, "2000001"),
+        (
+            "let s = \"\"; s.pad(16_000_000, 'x'); s.len()",
+            b"",
+            "16000000",
+        ),
+    ] {
+        assert_eq!(output(&osis_with(text, input).await), result, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn an_exceeded_limit_is_named() {
+    for (text, part) in [
+        (
+            "let s = \"x\"; loop { s += s; }",
+            "the limit is 16777216 bytes of text in one value (line",
+        ),
+        (
+            "blob(1_000_001)",
+            "the limit is 1000000 elements of arrays and bytes of blobs in one value",
+        ),
+        (
+            "let f = 0; fn f(n) { f(n + 1) } f(0)",
+            "Stack overflow: calls nest deeper than 128 (line",
+        ),
+        (
+            "fn f() { f() } f()",
+            "Stack overflow: calls nest deeper than 128 (line",
+        ),
+    ] {
+        let report = osis(text).await;
+        let message = &failure(&report).message;
+        assert!(message.contains(part), "{text}: {message}");
+    }
+    let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+    for (text, part) in [
+        (deep.as_str(), "it nests deeper than 128 levels (line"),
+        ("import \"helper\" as h;", "a script is one file"),
+    ] {
+        let message = failure(&osis(text).await).message.clone();
+        assert!(message.contains(part), "{message}");
+        let checked = meshwork::runtime::check("osis", text.as_bytes()).await;
+        let message = checked.unwrap_err().to_string();
+        assert!(
+            message.contains(part.trim_end_matches(" (line")),
+            "{message}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_script_can_catch_calls_that_nest_too_deeply() {
+    let text = "fn depth(n) { try { depth(n + 1) } catch { n } } depth(1) >= 127";
+    assert_eq!(output(&osis(text).await), "true");
+    let text = "fn f(n) { f(n + 1) } try { f(0) } catch (e) { `${e}` }";
+    let said = osis(text).await;
+    assert!(
+        output(&said).contains("calls nest deeper than 128"),
+        "{said:?}"
+    );
+    let report = osis("fn f(n) { f(n + 1) }\nf(0)").await;
+    let traceback = failure(&report).traceback.clone().unwrap();
+    assert!(
+        traceback.contains("more calls") && traceback.lines().count() < 60,
+        "{traceback}"
+    );
+}
+
+#[cfg(feature = "sal")]
+#[tokio::test]
+async fn a_function_of_sal_names_the_type_of_its_scripts() {
+    for text in ["file_read(\"a\")", "run(\"ls\").silent().execute()"] {
+        let report = osis(text).await;
+        let message = &failure(&report).message;
+        assert!(
+            message.contains("is a function of SAL") && message.contains("`--type sal`"),
+            "{message}"
+        );
+    }
+    let report = osis("nowhere()").await;
+    let message = &failure(&report).message;
+    assert!(!message.contains("SAL"), "{message}");
+}

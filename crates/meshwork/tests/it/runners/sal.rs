@@ -123,10 +123,13 @@ async fn a_server_that_does_not_answer_is_an_error() {
     });
     let env = env.to_string();
     for (call, part) in [
-        ("redis_ping()", "Redis error: "),
+        ("redis_ping()", "(127.0.0.1:1, of REDIS_URL)"),
         ("redis_reset()", "Redis error: "),
         ("redis_set(\"a\", \"1\")", "Redis error: "),
-        ("pg_connect()", "PostgreSQL error: "),
+        (
+            "pg_connect()",
+            "(127.0.0.1:1, of POSTGRES_HOST and POSTGRES_PORT)",
+        ),
         ("pg_ping()", "PostgreSQL error: "),
         ("pg_reset()", "PostgreSQL error: "),
         ("pg_execute(\"SELECT 1\")", "PostgreSQL error: "),
@@ -193,7 +196,7 @@ async fn outcomes_and_constants_are_those_of_a_script() {
         return;
     }
     let fields: [(&str, &[u8]); 5] = [
-        ("script", b"print(1); debug(2); progress(0.5, \"half\"); #{ id: JOB_ID, caller: CALLER_ID, input: INPUT, env: ENV }"),
+        ("script", b"print(1); debug(2); progress(0.5, \"half\"); #{ id: JOB_ID, caller: CALLER_ID, input: INPUT, env: [ENV.A, ENV.HOME == env_get(\"HOME\"), ENV.PATH != ()] }"),
         ("mw_input", b"in"),
         ("caller_id", b"c"),
         ("context_id", b"x"),
@@ -202,7 +205,7 @@ async fn outcomes_and_constants_are_those_of_a_script() {
     let report = run("sal", job(&fields)).await;
     assert_eq!(
         output(&report),
-        r#"{"caller":"c","env":{"A":"1"},"id":"job-1","input":"in"}"#
+        r#"{"caller":"c","env":["1",true,true],"id":"job-1","input":"in"}"#
     );
     assert_eq!(report.stdout, b"1\n");
     for (text, kind, part) in [
@@ -260,8 +263,59 @@ async fn a_script_reaches_no_further_than_its_profile() {
             let _ = std::fs::remove_file(&new_path);
             let report = run_confined(profile, script(attempt)).await;
             assert!(report.result.is_err(), "{attempt} in {profile}: {report:?}");
+            let message = &failure(&report).message;
+            assert!(
+                message.contains("the sandbox profile"),
+                "{attempt}: {message}"
+            );
             assert!(!new_path.exists(), "{attempt} in {profile}");
         }
+    }
+}
+
+#[tokio::test]
+async fn scripts_of_other_runners_work_as_they_are() {
+    if !LAUNCHED {
+        return;
+    }
+    for (text, result) in [
+        ("\u{feff}#!/usr/bin/env herodo\nexist(\"/\")", "true"),
+        (
+            "let r = run(\"seq 700000\", #{ silent: true }); r.stdout.len()",
+            "4788895",
+        ),
+        (
+            "let r = run_silent(\"seq 700000\"); r.stdout.split(\"\\n\").len()",
+            "700001",
+        ),
+        (
+            "run_silent(\"dd if=/dev/zero of=big bs=1M count=16\"); file_read(\"big\").len()",
+            "16777216",
+        ),
+        (
+            "fn mine(a) { a } [is_def_fn(\"exist\", 1), is_def_fn(\"mine\", 1), is_def_fn(\"exist\", 2), \
+             is_def_fn(\"package_install\", 1), is_def_fn(\"Int\", \"mine\", 1)]",
+            "[true,true,false,false,true]",
+        ),
+    ] {
+        let report = run("sal", script(text)).await;
+        assert_eq!(output(&report), result, "{text}");
+    }
+    for (text, part) in [
+        (
+            "exec(\"21 * 2\")",
+            "it runs a text, a file or a URL as a script",
+        ),
+        ("rsync_builder()", "call rsync(source, destination)"),
+        ("playbook_from_text(\"!!a.b\")", "it reads heroscript"),
+        (
+            "run_silent(\"dd if=/dev/zero of=big bs=1M count=17\"); file_read(\"big\")",
+            "it has 17825792 bytes, the limit is 16777216",
+        ),
+    ] {
+        let report = run("sal", script(text)).await;
+        let message = &failure(&report).message;
+        assert!(message.contains(part), "{text}: {message}");
     }
 }
 
