@@ -14,6 +14,46 @@ def _meshwork():
     pipe, unsent, socket = sys.argv[4], [], sys.argv[5]
     group = leader = os.getpid()
 
+    # What the end needs is kept from the start: the script may use up all descriptors, lower its limits, change its user,
+    # its search path, or the functions of modules.
+    too_large = 27
+    open, importer, path, finders = builtins.open, builtins.__import__, sys.path[:], sys.meta_path[:]
+    getpid, fstat, close, open_file, write_at, cut = os.getpid, os.fstat, os.close, os.open, os.pwrite, os.ftruncate
+
+    def prepared():
+        # The file has its greatest size at first, without using space: a limit of file sizes lets none grow. Where the host
+        # has such a limit, it grows as far as that allows.
+        file = open_file(outcome, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            cut(file, most + 64)
+        except OSError:
+            pass
+        return file, os.dup(file), fstat(file).st_ino
+
+    if os.geteuid() == 0:
+        # Who changes his user or his root may not read the library any more.
+        for name in "json", "linecache", "mmap", "traceback":
+            importer(name)
+
+    kept, spare, inode = prepared()
+
+    def is_kept(file):
+        try:
+            return fstat(file).st_ino == inode
+        except OSError:
+            return False
+
+    def standard(name):
+        # A module of the standard library.
+        if name in sys.modules:
+            return sys.modules[name]
+        changed = sys.path, sys.meta_path, builtins.open
+        sys.path, sys.meta_path, builtins.open = path[:], finders[:], open
+        try:
+            return importer(name)
+        finally:
+            sys.path, sys.meta_path, builtins.open = changed
+
     def watch():
         # Nobody ever writes: the end of it means that the worker is gone, and then so are we.
         try:
@@ -52,30 +92,68 @@ def _meshwork():
         os.rmdir(root)
 
     def leave(kind, *parts):
-        # Whole or not at all, and not by a copy that the script has forked.
-        if os.getpid() != group:
+        # Not by a copy that the script has forked. The first line comes last: without it the file counts as empty.
+        if getpid() != group:
             return
-        with open(outcome + ".part", "wb") as file:
-            file.write(kind + b"\n" + b"".join(parts))
-        os.replace(outcome + ".part", outcome)
+        make_room()
+        head, body = kind + b"\n", b"".join(parts)
+        file = kept if is_kept(kept) else prepared()[0]
+        try:
+            store(lambda at, data: write_whole(file, at, data), file, head, body)
+        except OSError as error:
+            if error.errno != too_large:
+                raise
+            # A limit of file sizes does not hold for memory that is mapped to the file.
+            with standard("mmap").mmap(file, 0) as memory:
+                store(lambda at, data: memory.__setitem__(slice(at, at + len(data)), data), file, head, body)
+
+    def store(write, file, head, body):
+        write(len(head), body)
+        cut(file, len(head) + len(body))
+        write(0, head)
+
+    def write_whole(file, at, data):
+        data = memoryview(data)
+        while data:
+            written = write_at(file, data, at)
+            at, data = at + written, data[written:]
+
+    def make_room():
+        # A descriptor for what is read now.
+        if is_kept(spare):
+            close(spare)
 
     def fail(kind, message, traceback=""):
         message, traceback = (text.encode("utf-8", "backslashreplace") for text in (message, traceback))
-        leave(kind, b"%d\n" % len(message), message, traceback)
+        leave(kind, b"%d\n" % len(message), message, traceback[:most - len(message)])
 
     def fail_with(kind, error):
-        import linecache
-        import traceback
+        try:
+            message, shown = described(error)
+        except BaseException:
+            message, shown = plain(error), ""
+        fail(kind, message, shown)
+
+    def plain(error):
+        name = type(error).__name__
+        try:
+            return ("%s: %s" % (name, error)).rstrip(": ")
+        except BaseException:
+            return name
+
+    def described(error):
+        make_room()
+        linecache, traceback = standard("linecache"), standard("traceback")
 
         # The lines of the script, wherever it has changed to by now; and no frames of this file.
         lines = source.decode("utf-8", "replace").splitlines(True)
         linecache.cache["script.py"] = (len(source), None, lines, "script.py")
         shown = traceback.TracebackException(type(error), error, error.__traceback__.tb_next)
         if isinstance(error, SyntaxError):
-            message = "%s: %s" % (type(error).__name__, error)
+            message = plain(error)
         else:
             message = "".join(shown.format_exception_only()).strip()
-        fail(kind, message, "".join(shown.format()))
+        return message, "".join(shown.format())
 
     class Permanent(Exception):
         """No other run would help: the job ends in error, as a dead letter."""
@@ -112,6 +190,7 @@ def _meshwork():
         fail(head.encode("ascii"), str(verdict) or kind)
 
     def hand_over(result):
+        make_room()
         if result is None:
             return leave(b"nothing")
         if isinstance(result, str):
@@ -119,9 +198,7 @@ def _meshwork():
         elif isinstance(result, (bytes, bytearray, memoryview)):
             data = bytes(result)
         else:
-            import json
-
-            text = json.dumps(result, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+            text = standard("json").dumps(result, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
             data = text.encode("utf-8")
         if len(data) > most:
             fail(b"permanent", "the result takes %d bytes, the limit is %d" % (len(data), most))
@@ -145,9 +222,7 @@ def _meshwork():
             end = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
             try:
                 if wait:
-                    import select
-
-                    select.select([], [end], [], wait)
+                    standard("select").select([], [end], [], wait)
                 os.write(end, unsent[0])
             finally:
                 os.close(end)
@@ -166,9 +241,7 @@ def _meshwork():
         in_leader("add_child")
         if not isinstance(script, str):
             raise TypeError("add_child() takes a script as text")
-        import base64
-        import json
-
+        base64, json = standard("base64"), standard("json")
         options = dict(type=type, priority=priority, delay=delay, retries=retries, timeout=timeout, key=key,
                        group=group, sandbox=sandbox, env=env)
         options = {name: value for name, value in options.items() if value is not None}
@@ -219,8 +292,7 @@ def _meshwork():
         data = {} if data is None else data
         if not isinstance(data, dict):
             raise TypeError("%s() takes data as a dict, not as %s" % (name, data.__class__.__name__))
-        import json
-
+        json = standard("json")
         reply = request(name, dict(action=dict(more, delivery=delivery, type=type, data=data)), json)
         if "reply" in reply:
             return reply["reply"]
@@ -252,8 +324,7 @@ def _meshwork():
                 busy[0] = False
 
     def ask(line):
-        import _socket
-
+        _socket = standard("_socket")
         if calls is not None:
             end, other = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_STREAM)
             to = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, calls)
@@ -318,9 +389,7 @@ def _meshwork():
             if "error" in entry:
                 raise MissingInput(entry["error"])
             if "base64" in entry:
-                import base64
-
-                return base64.b64decode(entry["base64"])
+                return standard("base64").b64decode(entry["base64"])
             return entry["result"]
 
         def errors(self, name):
@@ -346,8 +415,7 @@ def _meshwork():
 
         def _read(self):
             if self._entries is None:
-                import json
-
+                json = standard("json")
                 self._entries = {}
                 if results is not None:
                     with open(results, "rb") as file:

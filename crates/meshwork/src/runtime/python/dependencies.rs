@@ -312,7 +312,8 @@ fn arguments(
 /// Returns the content of the block, if it requires anything.
 fn metadata(script: &[u8]) -> Result<Option<Metadata>, String> {
     let text = String::from_utf8_lossy(script);
-    let Some(block) = block(&text)? else {
+    // A byte order mark is no part of the first line.
+    let Some(block) = block(text.trim_start_matches('\u{feff}'))? else {
         return Ok(None);
     };
     let fault = |why: String| format!("the block `# /// script` (PEP 723) cannot be read: {why}");
@@ -411,6 +412,12 @@ mod tests {
 # ///
 result = 1
 "#;
+
+    #[test]
+    fn a_byte_order_mark_hides_no_block() {
+        let marked = SCRIPT.replace("import x\n", "\u{feff}");
+        assert_eq!(metadata(marked.as_bytes()), metadata(SCRIPT.as_bytes()));
+    }
 
     #[test]
     fn the_block_of_a_script_is_read() {

@@ -43,12 +43,18 @@ pub(super) fn result(
 
 fn read(folder: &Folder) -> Left {
     let mut bytes = Vec::new();
-    let file = folder.open_outcome();
-    let read = file.and_then(|file| file.take(MAX_FILE).read_to_end(&mut bytes));
-    if read.is_err() {
-        return Left::Silence;
+    let read = folder.open_outcome().and_then(|mut file| {
+        file.by_ref().take(1).read_to_end(&mut bytes)?;
+        // A file without its first line is as long as the largest outcome.
+        match &*bytes {
+            [0] => Ok(0),
+            _ => file.take(MAX_FILE).read_to_end(&mut bytes),
+        }
+    });
+    match read {
+        Ok(_) => parse(&bytes),
+        Err(_) => Left::Silence,
     }
-    parse(&bytes)
 }
 
 fn parse(bytes: &[u8]) -> Left {

@@ -5,6 +5,7 @@
 mod confined;
 mod launcher;
 mod python;
+mod python_outcome;
 mod python_processes;
 #[cfg(feature = "sal")]
 mod sal;

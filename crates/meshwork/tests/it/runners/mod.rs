@@ -7,6 +7,7 @@ mod custom;
 mod handler;
 mod log;
 mod python;
+mod python_outcome;
 mod python_processes;
 mod rhai;
 #[cfg(feature = "sal")]
