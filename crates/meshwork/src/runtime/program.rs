@@ -167,6 +167,8 @@ fn of_exec(script: &[u8]) -> Result<Job, Failure> {
     let (program, script) = match exec.program {
         Program::Named(name) => (name, None),
         Program::Script(text) => {
+            // An interpreter would read a byte order mark as a part of the first line.
+            let text = text.trim_start_matches('\u{feff}').to_owned();
             let (interpreter, argument) = shebang(&text);
             let file = vec![String::new(), String::new()];
             let before = argument.map(|argument| vec![argument.to_owned()]);
@@ -325,10 +327,14 @@ mod tests {
 
     #[test]
     fn the_file_of_the_script_takes_its_place() {
-        let exec = Exec::read(br##"{"script": "#!/bin/sh -e\n:", "args": ["{script}"]}"##).unwrap();
-        let job = of_exec(exec.write().as_bytes()).unwrap_or_else(|_| panic!());
-        assert_eq!(job.command.program, "/bin/sh");
-        assert_eq!(job.command.args(Path::new("/f")), ["-e", "/f", "{script}"]);
+        for mark in ["", "\u{feff}"] {
+            let exec = r##"{"script": "MARK#!/bin/sh -e\n:", "args": ["{script}"]}"##;
+            let exec = Exec::read(exec.replace("MARK", mark).as_bytes()).unwrap();
+            let job = of_exec(exec.write().as_bytes()).unwrap_or_else(|_| panic!());
+            assert_eq!(job.command.program, "/bin/sh");
+            assert_eq!(job.command.args(Path::new("/f")), ["-e", "/f", "{script}"]);
+            assert_eq!(job.script.as_deref(), Some(&b"#!/bin/sh -e\n:"[..]));
+        }
         let args = vec![vec!["--file=".to_owned(), ":x".to_owned()]];
         let program = "x".to_owned();
         let command = Command { program, args };

@@ -5,6 +5,8 @@
 pub(super) struct Tail {
     bytes: Vec<u8>,
     most: usize,
+    /// Bytes of the whole stream.
+    seen: usize,
 }
 
 impl Tail {
@@ -13,16 +15,23 @@ impl Tail {
         Self {
             bytes: Vec::new(),
             most,
+            seen: 0,
         }
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.seen = self.seen.saturating_add(bytes.len());
         let bytes = &bytes[bytes.len().saturating_sub(self.most)..];
         if self.bytes.len() + bytes.len() > 2 * self.most {
             let over = self.bytes.len() - (self.most - bytes.len());
             self.bytes.drain(..over);
         }
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Returns true if the stream was longer.
+    pub(super) fn is_cut(&self) -> bool {
+        self.seen > self.most
     }
 
     pub(super) fn into_bytes(mut self) -> Vec<u8> {
@@ -45,6 +54,7 @@ mod tests {
                 tail.push(bytes);
                 assert!(tail.bytes.len() <= 20);
             }
+            assert!(tail.is_cut());
             assert_eq!(tail.into_bytes(), whole[990..], "pieces of {piece}");
         }
     }
@@ -54,6 +64,7 @@ mod tests {
         let mut tail = Tail::new(10);
         tail.push(b"abc");
         tail.push(b"");
+        assert!(!tail.is_cut());
         assert_eq!(tail.into_bytes(), b"abc");
     }
 }

@@ -6,6 +6,9 @@ use meshwork_model::secret::Masker;
 use super::tail::Tail;
 use super::{CUT, LogSink, MAX_LINE, Stream};
 
+/// First line of a stored log that lacks its beginning.
+const LOG_CUT: &str = "[earlier output is not stored: a log keeps its last 64 KiB]\n";
+
 /// Writer of one stream of a run. It finds secrets across pieces.
 #[derive(Debug)]
 pub struct LogWriter {
@@ -59,7 +62,14 @@ impl LogWriter {
             self.end_line();
         }
         self.line = Line::default();
-        std::mem::replace(&mut self.tail, Tail::new(0)).into_bytes()
+        let tail = std::mem::replace(&mut self.tail, Tail::new(0));
+        let is_cut = tail.is_cut();
+        let mut end = tail.into_bytes();
+        if is_cut {
+            // The line takes the place of as many bytes.
+            end.splice(..LOG_CUT.len().min(end.len()), LOG_CUT.bytes());
+        }
+        end
     }
 
     fn take_in(&mut self, bytes: &[u8]) {

@@ -175,8 +175,13 @@ impl SandboxPolicy {
         }
     }
 
+    /// Returns true for a job that the command, whose worker this is, did not enqueue itself.
+    pub(crate) fn is_of_another(&self, id: &str) -> bool {
+        self.own_jobs.as_ref().is_some_and(|are_own| !are_own(id))
+    }
+
     /// Returns the confinement of a run. Neither a run in a stricter profile than that of the worker nor a job of another
-    /// node reaches its paths: the operator named them for jobs of this node.
+    /// node or command reaches its paths: the operator named them for jobs of this one.
     pub(crate) fn confinement(&self, run: Effective, is_foreign: bool) -> Confinement {
         let paths = match is_foreign || run.profile > self.worker.profile {
             true => SandboxPaths::default(),
@@ -246,6 +251,15 @@ mod tests {
         assert!(!reached(Profile::Standard, true));
         assert!(!reached(Profile::Strict, false));
         assert!(!reached(Profile::Strict, true));
+    }
+
+    #[test]
+    fn the_paths_of_a_command_are_for_its_own_jobs() {
+        let policy = SandboxPolicy::new(Profile::Standard);
+        assert!(!policy.is_of_another("a"));
+        let of_command = policy.own_jobs(Profile::Standard, |id| id == "a");
+        assert!(!of_command.is_of_another("a"));
+        assert!(of_command.is_of_another("b"));
     }
 
     #[test]

@@ -71,7 +71,8 @@ impl RunSandbox {
         let Inner {
             policy, claimed, ..
         } = &*self.0;
-        policy.confinement(run, claimed.job.node.is_some())
+        let is_foreign = claimed.job.node.is_some() || policy.is_of_another(&claimed.job.id);
+        policy.confinement(run, is_foreign)
     }
 
     async fn find(&self) -> Result<Effective, NoSandbox> {

@@ -396,6 +396,7 @@ async fn logs_keep_their_end() {
     let report = python(text).await;
     assert_eq!(output(&report), "1");
     assert_eq!(report.stderr.len(), MAX_LOG);
+    assert!(report.stderr.starts_with(b"[earlier output is not stored"));
     assert!(report.stderr.ends_with(b"line 199999\n"));
 }
 

@@ -328,7 +328,9 @@ async fn a_fork_that_runs_on_to_the_end_leaves_no_outcome() {
 async fn a_pipe_in_place_of_the_outcome_blocks_nothing() {
     need_python!();
     let text = "import os
-os.mkfifo(os.path.dirname(os.getcwd()) + '/outcome')
+outcome = os.path.dirname(os.getcwd()) + '/outcome'
+os.unlink(outcome)
+os.mkfifo(outcome)
 print('said', flush=True)
 os._exit(0)";
     let report = run("python", script(text)).await;

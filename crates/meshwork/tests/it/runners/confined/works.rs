@@ -149,14 +149,88 @@ async fn a_script_that_stops_itself_ends_at_its_deadline() {
 #[tokio::test]
 async fn an_error_at_the_border_ends_with_a_hint() {
     need_sandbox!();
-    let text = "open('/srv/nothing-is-here/x')";
-    let report = python_in(Profile::Standard, text).await;
-    let message = &failure(&report).message;
-    assert!(message.starts_with("FileNotFoundError"), "{message}");
-    assert!(
-        message.contains("--read /srv/nothing-is-here/x"),
-        "{message}"
-    );
+    let shown = tempfile::tempdir().unwrap();
+    let host = sandbox_host().await.unwrap();
+    let folder = shown.path().to_str().unwrap();
+    let connected = format!("import sqlite3\nc = sqlite3.connect('{folder}/a.db')\n");
+    let made = "c.execute('pragma journal_mode=wal')\nc.execute('create table t(x)')\nc.close()";
+    output(&python_in(Profile::Open, &format!("{connected}{made}")).await);
+    for (profile, text, begins, hint) in [
+        (
+            Profile::Standard,
+            "open('/root/x')",
+            "FileNotFoundError",
+            "hides /root/x; `--read /root/x`",
+        ),
+        (
+            Profile::Standard,
+            "open('/srv/new.txt', 'w')",
+            "",
+            "hides /srv; `--read /srv` or `--write /srv`",
+        ),
+        (
+            Profile::Standard,
+            "open('/tmp/of-the-host')",
+            "FileNotFoundError",
+            "hides /tmp/of-the-host",
+        ),
+        (
+            Profile::Standard,
+            "open('/nothing-is-here/x')",
+            "FileNotFoundError",
+            "",
+        ),
+        (
+            Profile::Standard,
+            "open('data.csv')",
+            "FileNotFoundError",
+            "pass a file with `--input @FILE`",
+        ),
+        (
+            Profile::Open,
+            "import helper",
+            "ModuleNotFoundError",
+            "put the code into it",
+        ),
+        (
+            Profile::Standard,
+            &format!("open('{folder}/x', 'w')"),
+            "",
+            "read-only; `--write ",
+        ),
+        (
+            Profile::Standard,
+            &format!("{connected}c.execute('select * from t')"),
+            "",
+            "`file:PATH?immutable=1`",
+        ),
+        (
+            Profile::Strict,
+            "from urllib.request import urlopen\nurlopen('http://127.0.0.1:1/')",
+            "",
+            "`strict` has no network; `standard` has one",
+        ),
+        (
+            Profile::Strict,
+            "from urllib.request import urlopen\nurlopen('http://meshwork.invalid/')",
+            "",
+            "`strict` has no network; `standard` has one",
+        ),
+    ] {
+        if host.allows(profile).is_err() {
+            continue;
+        }
+        let mut confinement = Confinement::of(profile);
+        confinement.read.push(shown.path().canonicalize().unwrap());
+        let report = run_in(confinement, "python", text, "").await;
+        let message = &failure(&report).message;
+        assert!(message.starts_with(begins), "{text}: {message}");
+        assert!(message.contains(hint), "{text}: {message}");
+        assert!(
+            !hint.is_empty() || !message.contains("sandbox"),
+            "{text}: {message}"
+        );
+    }
     let exec = r##"{"script": "#!/bin/sh\ntouch /usr/x", "args": []}"##;
     let report = run_in(Confinement::of(Profile::Standard), "exec", exec, "").await;
     let message = &failure(&report).message;
