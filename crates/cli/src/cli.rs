@@ -1,9 +1,10 @@
 //! Command line: the commands, and their global options.
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 
 use clap::builder::Resettable;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use meshwork_model::name::Namespace;
@@ -19,7 +20,8 @@ use crate::error::CommandError;
 use crate::exit::{self, Exit};
 use crate::help;
 use crate::out::{
-    ListFormat, Out, OutError, format_of, note, show_raw, with_cut_words, with_format,
+    ListFormat, Out, OutError, commands_a_terminal, format_of, note, printable, show_raw, visible,
+    with_cut_words, with_format,
 };
 use crate::telemetry::logging;
 use crate::telemetry::logging::{LogFormat, Logging};
@@ -153,37 +155,58 @@ pub(crate) fn report(error: &CommandError) -> Exit {
 
 /// Prints clap's text: help on stdout, whose write errors are reported, or an error on stderr.
 fn tell(mut said: clap::Error, line: &CommandLine, mut command: clap::Command) -> Exit {
+    // A command of another protocol is shown as it was written.
+    let as_written = |text: String| match &line.renamed {
+        None => text,
+        Some(renamed) => renamed.shown(&text),
+    };
+    if !said.use_stderr() {
+        let plain = said.render().to_string();
+        let printed = match as_written(plain.clone()) {
+            text if text == plain => said.print(),
+            text => write!(io::stdout(), "{text}"),
+        };
+        return match printed.and_then(|()| io::stdout().flush()) {
+            Ok(()) => Exit::DONE,
+            Err(error) => report(&OutError::from(error).into()),
+        };
+    }
     // Adds the global options to all commands.
     command.build();
     let hint = words::correct(&mut said, &line.words, &command)
         .or_else(|| protocol::hint(&said, line, &command));
+    if said.get(ContextKind::Usage).is_some() {
+        let usage = words::usage(&line.words, &command);
+        said.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
+    }
     let plain = said.render().to_string();
-    let text = match said.use_stderr() {
-        true => with_cut_words(&plain),
-        false => plain.clone(),
-    };
-    let text = match &line.renamed {
-        None => text,
-        // As it was written.
-        Some(renamed) => renamed.shown(&text),
-    };
-    let printed = match text == plain {
-        true => said.print(),
+    let text = with_visible_words(&plain, &line.words);
+    let text = as_written(help::with_short_alternatives(&with_cut_words(&text)));
+    // Without a place to write to, the exit code remains.
+    let _ = match hint {
+        None if text == plain => said.print(),
         // In one colour.
-        false => match said.use_stderr() {
-            true => write!(io::stderr(), "{text}"),
-            false => write!(io::stdout(), "{text}"),
-        },
+        None => write!(io::stderr(), "{text}"),
+        Some(hint) => {
+            let (error, usage) = text.split_at(text.find("\n\nUsage:").unwrap_or(text.len()));
+            writeln!(io::stderr(), "{}\n\nhint: {hint}{usage}", error.trim_end())
+        }
     };
-    if let Some(hint) = hint {
-        note(format_args!("hint: {hint}"));
+    Exit::USAGE
+}
+
+/// Returns an error text in which words of the command line show their control characters.
+fn with_visible_words(text: &str, words: &[OsString]) -> String {
+    let mut shown = text.to_owned();
+    for word in words.iter().map(|word| word.to_string_lossy()) {
+        // An option of the word, or its value, may stand alone in the text.
+        for part in [&*word].into_iter().chain(word.splitn(2, '=')) {
+            if part.chars().any(commands_a_terminal) {
+                shown = shown.replace(part, &visible(part));
+            }
+        }
     }
-    let printed = printed.and_then(|()| io::stdout().flush());
-    match printed {
-        _ if said.use_stderr() => Exit::USAGE,
-        Ok(()) => Exit::DONE,
-        Err(error) => report(&OutError::from(error).into()),
-    }
+    printable(&shown).into_owned()
 }
 
 /// Treats an empty environment variable as unset: `${NAME:-}` in a compose file makes such. A secret that was removed

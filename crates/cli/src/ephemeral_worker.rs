@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork::runtime::{self, SandboxPolicy};
+use meshwork::runtime::{self, SandboxPaths, SandboxPolicy};
 use meshwork::{Client, Unhealthy, Worker, WorkerHandle, WorkerInfo};
 use meshwork_model::name::{JobId, ScriptType};
 use meshwork_model::route::Route;
@@ -27,13 +27,15 @@ pub(crate) const CLAIM_POLL: Duration = Duration::from_millis(200);
 const ABSENCE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Settings of the ephemeral worker.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct WorkerTuning {
     pub(crate) concurrency: usize,
     /// None: the default of workers.
     pub(crate) lease: Option<Duration>,
     /// Profile of the command's own jobs. None: `open`.
     pub(crate) sandbox: Option<Profile>,
+    /// Paths that the command's own jobs reach in a sandbox.
+    pub(crate) paths: SandboxPaths,
 }
 
 /// Reason for which no worker runs the jobs.
@@ -240,7 +242,9 @@ impl EphemeralWorker {
         let is_private = self.client.broker().conn().is_private();
         let others = own.max(Profile::of_store(is_private));
         let jobs = Arc::clone(&self.jobs);
-        SandboxPolicy::new(others).own_jobs(own, move |id| is_of(&jobs, id))
+        SandboxPolicy::new(others)
+            .paths(self.tuning.paths.clone())
+            .own_jobs(own, move |id| is_of(&jobs, id))
     }
 
     /// Stops the ephemeral worker, if there is one, and releases its jobs without counting an attempt.
@@ -275,21 +279,24 @@ pub(crate) struct WorkerCheck {
 }
 
 impl WorkerCheck {
-    /// Warns of a type that no known runtime and no live worker has: the name may be wrong, or the worker may come
-    /// later. With `--require-worker`, refuses it.
+    /// Warns of a type that no known runtime and no live worker has, and of a group without a worker for the type: the
+    /// name may be wrong, or the worker may come later. With `--require-worker`, refuses it.
     pub(crate) async fn check(self, client: &Client, route: &Route) -> Result<(), CommandError> {
         let name = route.script_type.as_str();
         let known =
             ScriptType::KNOWN.contains(&name) || runtime::runtimes().any(|known| known == name);
-        if known || client.has_worker(route).await? {
+        if (known && route.group.is_none()) || client.has_worker(route).await? {
             return Ok(());
         }
         if self.require_worker {
             return Err(nobody(client, route).into());
         }
         let queue = queue_name(client, route);
+        let group = route.group.as_ref();
+        let group = group.map(|group| format!(" of the group `{group}`"));
         note(format_args!(
-            "warning: no worker runs jobs of type `{name}` now; they wait in {queue} for one"
+            "warning: no worker{} runs jobs of type `{name}` now; they wait in {queue} for one",
+            group.unwrap_or_default()
         ));
         Ok(())
     }

@@ -122,13 +122,25 @@ async fn stop(client: &Client, id: &JobId) {
     }
 }
 
-/// Prints the end of a job: its result on stdout, its failure on stderr.
+/// Lines of each stream that a command prints which waits for a job of others.
+const LAST_LINES: usize = 10;
+
+/// Prints the end of a job as [`print`], with the last lines of its output only.
+pub(crate) fn print_end(job: &Job, out: &mut Out) -> Result<Exit, CommandError> {
+    print_with(job, out, Some(LAST_LINES))
+}
+
+/// Prints the end of a job: its result on stdout, its output and its failure on stderr.
 pub(crate) fn print(job: &Job, out: &mut Out) -> Result<Exit, CommandError> {
+    print_with(job, out, None)
+}
+
+fn print_with(job: &Job, out: &mut Out, most: Option<usize>) -> Result<Exit, CommandError> {
     let finished = job.status() == Some(Status::Finished);
     if out.is_json() {
         out.json(&Record::from(job))?;
     } else {
-        tell_logs(job);
+        tell_logs(job, most);
         if finished {
             out.raw(job.output.as_deref().unwrap_or_default())?;
         } else {
@@ -139,16 +151,25 @@ pub(crate) fn print(job: &Job, out: &mut Out) -> Result<Exit, CommandError> {
     Ok(if finished { Exit::DONE } else { Exit::FAILED })
 }
 
-/// Prints the output of the script.
-fn tell_logs(job: &Job) {
+/// Prints the output of the script, of each stream at most so many of its last lines.
+fn tell_logs(job: &Job, most: Option<usize>) {
     let output = job.output.as_deref().unwrap_or_default().trim_ascii();
     let secrets = job.env_vars.secrets();
     for log in [&job.stdout, &job.stderr] {
         let log = secrets.mask_bytes(log);
         let log = log.trim_ascii_end();
-        if !log.is_empty() && log.trim_ascii() != output {
-            script_note(log);
+        if log.is_empty() || log.trim_ascii() == output {
+            continue;
         }
+        let lines: Vec<_> = log.split(|byte| *byte == b'\n').collect();
+        let left_out = most.map_or(0, |most| lines.len().saturating_sub(most));
+        if left_out > 0 {
+            note(format_args!(
+                "({left_out} earlier lines: `meshwork job logs {}`)",
+                job.id
+            ));
+        }
+        script_note(&lines[left_out..].join(&b'\n'));
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct LimitArgs {
     /// Limit of the processor time of all processes of a run: 90s, 10m
     #[arg(long = "cpu", id = "limit_cpu", value_name = "DURATION", value_parser = cpu)]
     cpu: Option<Duration>,
-    /// Limit of the number of processes and threads of a run at once
+    /// Limit of the number of processes and threads of each run at once; not the number of jobs
     #[arg(long = "processes", id = "limit_processes", value_name = "N", value_parser = number(Limit::Processes))]
     processes: Option<u64>,
     /// Limit of the number of open files of each process of a run
@@ -58,14 +58,35 @@ pub(crate) struct WorkerSandboxArgs {
     /// server]
     #[arg(long, value_name = "PROFILE", env = "MESHWORK_SANDBOX")]
     sandbox: Option<Profile>,
+    #[command(flatten)]
+    paths: PathArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
+}
+
+/// Paths of the host that scripts in the sandbox reach.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Sandbox")]
+pub(crate) struct PathArgs {
     /// Path that scripts in the sandbox can read; may be given several times
     #[arg(long, value_name = "PATH")]
     read: Vec<PathBuf>,
     /// Path that scripts in the sandbox can read and write; may be given several times
     #[arg(long, value_name = "PATH")]
     write: Vec<PathBuf>,
-    #[command(flatten)]
-    limits: LimitArgs,
+}
+
+impl PathArgs {
+    /// Returns the paths.
+    ///
+    /// # Errors
+    /// One does not exist.
+    pub(crate) fn paths(&self) -> Result<SandboxPaths, CommandError> {
+        Ok(SandboxPaths {
+            read: existing("--read", &self.read)?,
+            write: existing("--write", &self.write)?,
+        })
+    }
 }
 
 /// Returns a parser of sizes within the range of a limit.
@@ -149,10 +170,14 @@ impl WorkerSandboxArgs {
     pub(crate) fn policy(&self, is_private: bool) -> Result<SandboxPolicy, CommandError> {
         let profile = self.sandbox.unwrap_or(Profile::of_store(is_private));
         let policy = SandboxPolicy::new(profile);
-        Ok(policy.limits(self.limits.limits()).paths(SandboxPaths {
-            read: existing("--read", &self.read)?,
-            write: existing("--write", &self.write)?,
-        }))
+        Ok(policy
+            .limits(self.limits.limits())
+            .paths(self.paths.paths()?))
+    }
+
+    /// Returns true if the number of processes of a run is limited.
+    pub(crate) fn limits_processes(&self) -> bool {
+        self.limits.processes.is_some()
     }
 
     /// Prints that scripts are confined by default, if one of these types starts processes.

@@ -140,8 +140,13 @@ fn has_no_folder(name: &str) -> bool {
 }
 
 fn begins_with_shebang(path: &Path) -> bool {
-    let mut first = [0; 2];
-    open(path).is_ok_and(|mut file| file.read_exact(&mut first).is_ok()) && &first == b"#!"
+    const MARK: &str = "\u{feff}";
+    let mut first = Vec::new();
+    let most = MARK.len() as u64 + 2;
+    let read = open(path).and_then(|file| file.take(most).read_to_end(&mut first));
+    // Some editors write a byte order mark before it.
+    let line = first.strip_prefix(MARK.as_bytes()).unwrap_or(&first);
+    read.is_ok() && line.starts_with(b"#!")
 }
 
 fn place(path: &Path) -> String {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use meshwork::runtime::SandboxPaths;
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::sandbox::Profile;
 
@@ -10,6 +11,7 @@ use crate::app::App;
 use crate::args::input;
 use crate::args::input::InputArg;
 use crate::args::parsers;
+use crate::args::sandbox::PathArgs;
 use crate::args::script::Script;
 use crate::each::{self, Task};
 use crate::ephemeral_worker::WorkerTuning;
@@ -61,6 +63,8 @@ pub(crate) struct Run {
           help_heading = HERE)]
     lease: Option<Duration>,
     #[command(flatten)]
+    paths: PathArgs,
+    #[command(flatten)]
     scope: ScopeArgs,
 }
 
@@ -83,7 +87,16 @@ impl Run {
             concurrency: concurrency(self.concurrency),
             lease: self.lease,
             sandbox: self.job_args.sandbox.sandbox,
+            paths: self.paths.paths()?,
         };
+        let is_confined = tuning
+            .sandbox
+            .is_some_and(|profile| profile > Profile::Open);
+        if !is_confined && tuning.paths != SandboxPaths::default() {
+            return Err(CommandError::usage(
+                "--read and --write show paths to a script in a sandbox; add --sandbox standard",
+            ));
+        }
         // For the worker of this command only: a job cannot ask other workers for more than they give.
         self.job_args
             .sandbox

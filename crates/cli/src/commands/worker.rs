@@ -34,6 +34,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::{Interrupt, Quiet};
 use crate::out::note;
+use crate::words::PROCESSES;
 
 /// Claim jobs from the queues and run them, until SIGINT or SIGTERM
 ///
@@ -163,6 +164,9 @@ impl Listen {
         self.jobs
             .sandbox
             .note_default(is_private, self.jobs.types());
+        if self.common.concurrency.is_none() && self.jobs.sandbox.limits_processes() {
+            note(format_args!("note: {PROCESSES}"));
+        }
         if let Some(serves) = self.contexts.named().cloned() {
             return Box::pin(self.run_in(context, (&client, interrupt, quiet), serves)).await;
         }

@@ -17,6 +17,8 @@ const COLUMNS: usize = 80;
 const EXAMPLES: usize = 2;
 /// Alternatives from which on a usage names them in short.
 const MANY_ALTERNATIVES: usize = 6;
+/// These alternatives in short.
+const SHORT_ALTERNATIVES: &str = "<ID…|--all|FILTER>";
 /// Examples, each a command line.
 const LINES_OF_EXAMPLES: &str = include_str!("examples.txt");
 
@@ -125,7 +127,7 @@ fn shortened(mut command: Command, target: Target<'_>) -> Command {
     let left_out = options.split_off(options.len().saturating_sub(target.left_out));
     if has_many_alternatives(&command) {
         let path = target.path.join(" ");
-        command = command.override_usage(format!("meshwork {path} [OPTIONS] <ID…|--all|FILTER>"));
+        command = command.override_usage(format!("meshwork {path} [OPTIONS] {SHORT_ALTERNATIVES}"));
     }
     command = command.mut_args(shortened_arg).mut_subcommands(|below| {
         let about = below
@@ -160,12 +162,38 @@ fn shortened(mut command: Command, target: Target<'_>) -> Command {
 fn has_many_alternatives(command: &Command) -> bool {
     let alternatives = command.get_groups().map(|group| group.get_args().count());
     let has_ids = command
-        .get_arguments()
+        .get_positionals()
         .any(|arg| arg.get_id().as_str() == "ids");
     has_ids
         && alternatives
             .max()
             .is_some_and(|many| many >= MANY_ALTERNATIVES)
+}
+
+/// Shortens the alternatives in an error text, which name all filters.
+pub(crate) fn with_short_alternatives(text: &str) -> String {
+    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(start) = rest.find('<') {
+        let group = &rest[start..];
+        let mut depth = 0;
+        let end = group.char_indices().find(|(_, c)| {
+            depth += match c {
+                '<' => 1,
+                '>' => -1,
+                _ => 0,
+            };
+            depth == 0
+        });
+        let Some((end, _)) = end else { break };
+        let (group, behind) = group.split_at(end + 1);
+        shown.push_str(&rest[..start]);
+        shown.push_str(match group.matches('|').count() >= MANY_ALTERNATIVES {
+            true => SHORT_ALTERNATIVES,
+            false => group,
+        });
+        rest = behind;
+    }
+    shown + rest
 }
 
 /// Joins the texts that are not empty, with a blank line between two.

@@ -37,6 +37,18 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// Returns the text with its control characters in a visible form, as `\u{1b}`.
+pub(crate) fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match commands_a_terminal(c) {
+            true => shown.extend(c.escape_default()),
+            false => shown.push(c),
+        }
+    }
+    shown
+}
+
 /// Returns the text as one line of at most `columns`.
 pub(crate) fn one_line(text: &str, columns: usize) -> String {
     let spaced: String = text
@@ -54,7 +66,7 @@ pub(crate) fn one_line(text: &str, columns: usize) -> String {
 }
 
 /// Returns true for control characters, and for those that change the direction of text.
-pub(super) fn commands_a_terminal(c: char) -> bool {
+pub(crate) fn commands_a_terminal(c: char) -> bool {
     let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || turns
 }

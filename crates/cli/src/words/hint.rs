@@ -2,147 +2,17 @@
 
 use std::ffi::OsString;
 
+use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command};
 
 use super::plain_words;
-
-/// Words of other systems for a command of the same noun, or of `job`.
-const VERBS: [(&[&str], &[&str]); 11] = [
-    (&["ls", "all", "index"], &["list"]),
-    (
-        &["rm", "del", "remove", "drop", "forget"],
-        &["delete", "remove"],
-    ),
-    (
-        &["kill", "abort", "terminate", "revoke", "stop"],
-        &["cancel"],
-    ),
-    (
-        &[
-            "get", "info", "inspect", "describe", "view", "details", "stat", "show", "status",
-        ],
-        &["show", "status", "stats"],
-    ),
-    (
-        &[
-            "add", "push", "create", "new", "submit", "put", "send", "dispatch", "schedule",
-        ],
-        &["enqueue", "add", "create"],
-    ),
-    (
-        &["requeue", "rerun", "replay", "redo", "restart", "retry-all"],
-        &["retry", "run"],
-    ),
-    (&["log", "output", "tail"], &["logs", "result"]),
-    (
-        &["clear", "flush", "empty", "clean", "delete"],
-        &["purge", "delete"],
-    ),
-    (
-        &["start", "trigger", "fire", "execute"],
-        &["run", "run-now"],
-    ),
-    (
-        &["len", "length", "size", "depth", "lag"],
-        &["stats", "list"],
-    ),
-    (&["update", "edit", "change", "modify"], &["set", "add"]),
-];
-
-/// Words of other systems for a command of another noun.
-const ELSEWHERE: [(&[&str], &str); 13] = [
-    (
-        &[
-            "start", "serve", "server", "consume", "consumer", "listen", "work", "daemon",
-        ],
-        "meshwork worker",
-    ),
-    (
-        &[
-            "top", "monitor", "watch", "mon", "ui", "web", "stat", "info",
-        ],
-        "meshwork queue stats --watch",
-    ),
-    (&["depth", "length", "size"], "meshwork queue stats"),
-    (&["ping", "health", "check", "diagnose"], "meshwork doctor"),
-    (
-        &["dlq", "dead-letters", "deadletters", "morgue", "discarded"],
-        "meshwork dead list",
-    ),
-    (&["failed", "failures", "errors"], "meshwork list --failed"),
-    (&["running", "active"], "meshwork list --state running"),
-    (
-        &["queued", "pending", "waiting"],
-        "meshwork list --state queued",
-    ),
-    (&["delayed", "scheduled"], "meshwork list --state delayed"),
-    (
-        &["crontab", "beat", "periodic", "scheduler"],
-        "meshwork schedule list",
-    ),
-    (&["exec", "do"], "meshwork run"),
-    (&["dump", "backup"], "meshwork export"),
-    (&["load", "restore"], "meshwork import"),
-];
-
-/// Options of other systems, and those to use.
-const OPTIONS: [(&[&str], &[&str], &str); 15] = [
-    (&["n", "count", "max", "all", "last", "top"], &["limit"], ""),
-    (&["state"], &["status"], ""),
-    (&["failed", "error-only"], &["status"], " failed"),
-    (&["eta", "run-at", "schedule-at"], &["at"], ""),
-    (&["countdown", "in", "wait-for"], &["delay"], ""),
-    (
-        &["max-retries", "attempts", "max-attempts", "retry"],
-        &["retries"],
-        "",
-    ),
-    (
-        &[
-            "c",
-            "j",
-            "jobs",
-            "threads",
-            "processes",
-            "workers",
-            "parallel",
-        ],
-        &["concurrency"],
-        "",
-    ),
-    (&["queue", "queues", "q", "Q"], &["type", "group"], ""),
-    (&["interval", "rate"], &["every", "rate"], ""),
-    (
-        &["args", "kwargs", "payload", "data", "params", "arg"],
-        &["input"],
-        "",
-    ),
-    (&["output", "o", "out"], &["format", "json"], ""),
-    (&["force", "f", "no-confirm", "confirm"], &["yes"], ""),
-    (&["follow", "tail"], &["follow", "watch"], ""),
-    (&["expires", "ttl", "deadline"], &["start-timeout"], ""),
-    (&["timezone", "zone"], &["tz"], ""),
-];
-
-/// Options of other systems for a command that does it in another way.
-const OTHER_WAYS: [(&[&str], &[&str], &str); 2] = [
-    (
-        &["export"],
-        &["to", "target", "destination", "into"],
-        "export to a file, and import it on the other side: `meshwork export FILE`, then `meshwork import FILE` with \
-         REDIS_URL or MESHWORK_DATA of the other store",
-    ),
-    (
-        &["import"],
-        &["from", "source"],
-        "export on the other side to a file, and import it here: `meshwork export FILE` with REDIS_URL or \
-         MESHWORK_DATA of the other store, then `meshwork import FILE`",
-    ),
-];
+use super::tables::{ELSEWHERE, OPTIONS, OTHER_WAYS, PROCESSES, VERBS};
 
 /// Most commands that a hint names.
 const MAX_COMMANDS: usize = 3;
+/// Noun of most commands.
+const JOB: &str = "job";
 
 /// Removes wrong tips from clap's error, and returns a hint for the word that clap does not know.
 pub(crate) fn correct(
@@ -157,6 +27,7 @@ pub(crate) fn correct(
     };
     let hint = match said.kind() {
         ErrorKind::InvalidSubcommand => place.command(&unknown(ContextKind::InvalidSubcommand)?),
+        ErrorKind::MissingRequiredArgument => return place.incomplete(words),
         ErrorKind::UnknownArgument => {
             let word = unknown(ContextKind::InvalidArg)?;
             let name = word.trim_start_matches('-');
@@ -176,6 +47,11 @@ pub(crate) fn correct(
     said.remove(ContextKind::SuggestedArg);
     said.remove(ContextKind::Suggested);
     Some(hint)
+}
+
+/// Returns the usage of the command that the words name, without the options that they give.
+pub(crate) fn usage(words: &[OsString], root: &Command) -> StyledStr {
+    Place::of(words, root).here().clone().render_usage()
 }
 
 /// The command that the words name.
@@ -218,25 +94,51 @@ impl<'a> Place<'a> {
     /// Returns the hint for a word that is no command here.
     fn command(&self, word: &str) -> Option<String> {
         let elsewhere = || {
-            let found = ELSEWHERE.iter().find(|(words, _)| words.contains(&word));
-            found.map(|(_, command)| format!("`{command}`"))
+            let (_, command) = ELSEWHERE.iter().find(|(words, _)| words.contains(&word))?;
+            Some(match command.contains('`') {
+                true => (*command).to_owned(),
+                false => format!("`{command}`"),
+            })
         };
         let here = || {
             let name = self.synonym(self.here(), word)?;
             Some(format!("`{}`", self.named(name)))
         };
         if !self.path.is_empty() {
-            return self.of_worker(word).or_else(here);
+            let is_job = self.here().get_name() == JOB;
+            let of_job = || elsewhere().filter(|_| is_job);
+            return self.of_worker(word).or_else(here).or_else(of_job);
         }
+        let job = self.root.find_subcommand(JOB);
+        let of_job = || {
+            let job = job?;
+            let exact = job.find_subcommand(word).map(Command::get_name);
+            Some(format!("`meshwork {JOB} {}`", exact?))
+        };
+        let like_job = || Some(format!("`meshwork {JOB} {}`", self.synonym(job?, word)?));
         self.noun(word)
             .or_else(elsewhere)
             .or_else(here)
+            .or_else(of_job)
             .or_else(|| self.anywhere(word))
-            .or_else(|| {
-                let job = self.root.find_subcommand("job")?;
-                let name = self.synonym(job, word)?;
-                Some(format!("`meshwork job {name}`"))
-            })
+            .or_else(like_job)
+    }
+
+    /// Returns the hint for a command without its arguments: the short form of one that needs an id, and options that
+    /// other systems read otherwise.
+    fn incomplete(&self, words: &[OsString]) -> Option<String> {
+        let typed: Vec<_> = words.iter().filter_map(|word| word.to_str()).collect();
+        let path: Vec<_> = self.path.iter().map(|command| command.get_name()).collect();
+        match &path[..] {
+            [JOB, "show"] => Some(
+                "`meshwork list` shows the jobs, `meshwork queue stats` the queues, and `meshwork doctor` the store"
+                    .to_owned(),
+            ),
+            ["worker"] if typed.iter().any(|word| word.starts_with("--processes")) => {
+                Some(PROCESSES.to_owned())
+            }
+            _ => None,
+        }
     }
 
     /// Returns the command below `command` that another system calls `word`.
@@ -317,4 +219,110 @@ impl<'a> Place<'a> {
 fn has(command: &Command, name: &str) -> bool {
     let mut args = command.get_arguments();
     args.any(|arg| arg.get_long() == Some(name) && !arg.is_hide_set())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::tree;
+
+    /// Returns the hint for a command line.
+    fn hint(line: &str) -> Option<String> {
+        let words: Vec<_> = line.split(' ').map(OsString::from).collect();
+        let words = super::super::expanded(words);
+        let mut root = tree();
+        let mut said = root.clone().try_get_matches_from(&words).unwrap_err();
+        root.build();
+        correct(&mut said, &words, &root)
+    }
+
+    #[test]
+    fn words_of_other_systems_lead_to_the_command() {
+        let mut wrong = Vec::new();
+        for (line, wanted) in [
+            ("ui", "`meshwork dashboard`"),
+            ("web", "`meshwork dashboard`"),
+            ("delete x", "`meshwork job delete`"),
+            ("rm x", "`meshwork job delete`"),
+            ("approve x", "`meshwork job approve`"),
+            ("serve", "`meshwork supervisor`"),
+            ("api", "`meshwork supervisor`"),
+            ("server", "`meshwork supervisor`"),
+            ("login", "`meshwork key create`"),
+            ("token create", "`meshwork key create`"),
+            ("flow lint", "`meshwork flow check`"),
+            ("flow validate f.yaml", "`meshwork flow check`"),
+            ("validate f.yaml", "`meshwork flow check`"),
+            ("job output x", "`meshwork job result`"),
+            ("output x", "`meshwork result`"),
+            ("job pending", "`meshwork list --state queued`"),
+            ("completion bash", "`meshwork completions`"),
+            ("version", "`meshwork --version`"),
+            ("man", "`meshwork --help`"),
+            ("init", "`meshwork run SCRIPT`"),
+            ("submit f.py", "`meshwork enqueue`"),
+            ("add_child f.py", "`add_child()`"),
+            ("status", "`meshwork queue stats`"),
+            (
+                "worker --processes 4",
+                "--concurrency is the number of jobs at once",
+            ),
+            ("worker -n 4 --type osis", "`--concurrency`"),
+            ("worker -c 4", "`--concurrency`"),
+            ("enqueue f.py -p high", "`--priority`"),
+            ("workflow run", "`meshwork flow list`"),
+            ("tasks", "`meshwork job list`"),
+            ("schedule delete x", "`meshwork schedule remove`"),
+            ("schedule disable x", "`meshwork schedule pause`"),
+            ("schedule enable x", "`meshwork schedule resume`"),
+            ("queue delete x", "`meshwork queue purge`"),
+            ("worker restart", "`meshwork worker stop`"),
+            ("flow show 1", "`meshwork flow status`"),
+            ("actor rm x", "`meshwork actor revoke`"),
+            ("history", "`meshwork events`"),
+            ("healthcheck", "`meshwork doctor`"),
+        ] {
+            let said = hint(&format!("meshwork {line}"));
+            if !said.as_deref().is_some_and(|said| said.contains(wanted)) {
+                wrong.push(format!("{line}: {said:?}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    /// A verb without its noun, and a noun with a plural, name the command.
+    #[test]
+    fn every_verb_and_noun_leads_to_its_command() {
+        let root = tree();
+        let visible = |command: &&Command| !command.is_hide_set();
+        let mut wrong = Vec::new();
+        let nouns: Vec<_> = root.get_subcommands().filter(visible).collect();
+        for noun in &nouns {
+            for verb in noun.get_subcommands().filter(visible) {
+                let (noun, verb) = (noun.get_name(), verb.get_name());
+                let taken = root.find_subcommand(verb).is_some() || verb == "help";
+                let elsewhere = ELSEWHERE.iter().any(|(words, _)| words.contains(&verb));
+                if taken || elsewhere {
+                    continue;
+                }
+                let said = hint(&format!("meshwork {verb}"));
+                // One of several nouns with this verb.
+                if !said
+                    .as_deref()
+                    .is_some_and(|said| said.contains("`meshwork "))
+                {
+                    wrong.push(format!("{verb} of {noun}: {said:?}"));
+                }
+            }
+            if noun.find_subcommand("list").is_some() {
+                let name = noun.get_name();
+                let said = hint(&format!("meshwork {name}s"));
+                let wanted = format!("`meshwork {name} list`");
+                if said.as_deref() != Some(&*wanted) {
+                    wrong.push(format!("{name}s: {said:?}"));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
 }

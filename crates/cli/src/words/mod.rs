@@ -1,12 +1,14 @@
 //! Words of other job systems: short forms of commands, and hints for words that are no command or option.
 
 mod hint;
+mod tables;
 
 use std::ffi::OsString;
 
 use clap::Command;
 
-pub(crate) use hint::correct;
+pub(crate) use hint::{correct, usage};
+pub(crate) use tables::PROCESSES;
 
 /// Short form of a command.
 struct ShortForm {

@@ -74,7 +74,7 @@ const OF_THE_REST: [(&str, Wanted); 30] = [
     ("worker run", Says("`meshwork worker`")),
     ("worker -c 4", Says("`--concurrency`")),
     ("start", Says("`meshwork worker`")),
-    ("serve", Says("`meshwork worker`")),
+    ("serve", Says("`meshwork supervisor`")),
     ("dlq", Says("`meshwork dead list`")),
     ("dead replay --all --yes", Works("")),
     ("ping", Says("`meshwork doctor`")),
@@ -139,6 +139,40 @@ on_all_data! {
         assert!(reasons.iter().any(|reason| reason.as_str().unwrap().contains("no worker listens")), "{why}");
         assert!(ground.run(&["--help"]).ok().stdout.contains("`meshwork enqueue` is `meshwork job enqueue`"));
         assert!(ground.run(&["help", "enqueue"]).ok().stdout.contains("--depends-on"));
+    }
+
+    /// The hint stands before the usage, the usage names no other options, and an argument commands no terminal.
+    fn an_error_of_the_command_line_can_be_read(ground: &Ground) {
+        for (words, parts) in [
+            (&["status"][..], &["<ID>\n\nhint: `meshwork list`", "\n\nUsage: meshwork job show"][..]),
+            (&["worker", "--processes", "4"], &["\n\nhint: --concurrency is the number", "Usage: meshwork worker [OPTIONS]"]),
+            (&["ui"], &["'ui'\n\nhint: `meshwork dashboard`\n\nUsage: meshwork"]),
+            (&["job", "cancel"], &["<ID…|--all|FILTER>\n\nUsage: meshwork job cancel [OPTIONS] <ID…|--all|FILTER>\n"]),
+            (&["job", "list", "--\u{1b}[31mx"], &["'--\\u{1b}[31mx'"]),
+            (&["a\u{1b}]0;t\u{7}\nstate finished"], &["'a\\u{1b}]0;t\\u{7}\\nstate finished'"]),
+        ] {
+            let done = ground.run(words).exits(2);
+            for part in parts {
+                assert!(done.stderr.contains(part), "{words:?}: {part:?} in {}", done.stderr);
+            }
+            assert!(!done.stderr.contains('\u{1b}'), "{:?}", done.stderr);
+            assert!(!done.stderr.contains("Usage: meshwork worker --processes"), "{}", done.stderr);
+        }
+        let help = ground.run(&["batch", "add", "-h"]).ok().stdout;
+        assert!(help.contains("Usage: meshwork batch add [OPTIONS] <BATCH> <FILE>..."), "{help}");
+    }
+
+    fn a_command_that_waits_prints_the_end_of_a_log(ground: &Ground) {
+        ground.file("f.py", "for n in range(5000): print('line', n)\nresult = 1");
+        let _worker = ground.worker(&["--type", "python"]);
+        let id = ground.run(&["enqueue", "f.py"]).ok().stdout;
+        let id = id.trim();
+        for words in [["wait", id], ["result", id]] {
+            let done = ground.run(&words).ok();
+            assert_eq!(done.stdout, "1\n");
+            assert!(done.stderr.contains(&format!("earlier lines: `meshwork job logs {id}`")), "{}", done.stderr);
+            assert!(done.stderr.ends_with("line 4999\n") && done.stderr.lines().count() == 11, "{}", done.stderr);
+        }
     }
 
     fn arguments_of_programs_keep_their_tip(ground: &Ground) {

@@ -64,6 +64,12 @@ on_all_data! {
         let done = ground.run(&args).ok();
         assert_eq!(done.stdout, "j1\n");
         assert_eq!(done.stderr, "warning: no worker runs jobs of type `later` now; they wait in later for one\n");
+        ground.file("known.rhai", "1");
+        let done = ground.run(&["enqueue", "known.rhai", "--group", "nope"]).ok();
+        let warned = "warning: no worker of the group `nope` runs jobs of type `osis` now";
+        assert!(done.stderr.starts_with(warned), "{}", done.stderr);
+        let _worker = ground.worker(&["--type", "osis", "--group", "nope"]);
+        assert_eq!(ground.run(&["enqueue", "known.rhai", "--group", "nope"]).ok().stderr, "");
         let line = "{\"script\":\"1\",\"type\":\"later\",\"id\":\"j2\"}\n";
         ground.file("jobs", line);
         let done = ground.run(&["enqueue", "--jsonl", "jobs"]).ok();

@@ -32,7 +32,7 @@ impl ResultOf {
             None => client.status(&self.id).await?,
         };
         if job.status().is_some_and(Status::is_final) {
-            return single::print(&job, &mut context.out);
+            return single::print_end(&job, &mut context.out);
         }
         let state = client.states(std::slice::from_ref(&job)).await?;
         let state = state_word(&job, state.into_iter().next().flatten());

@@ -73,7 +73,7 @@ pub(super) async fn enqueue(
     target.note(&id).await?;
     if let (Some(patience), Some(part)) = (patience, ContextKeys::named_in(id.as_str())) {
         let ended = target.spread.part(part).await?.wait(&id, patience).await?;
-        return single::print(&ended, &mut context.out);
+        return single::print_end(&ended, &mut context.out);
     }
     if context.out.is_json() {
         let (line, error) = (None, None);

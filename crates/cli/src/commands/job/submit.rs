@@ -143,7 +143,7 @@ impl Submit {
         let kept = id != job.id;
         if let Some(patience) = patience {
             let ended = client.wait(&id, patience).await?;
-            return single::print(&ended, &mut context.out);
+            return single::print_end(&ended, &mut context.out);
         }
         if context.out.is_json() {
             let id = id.as_str();

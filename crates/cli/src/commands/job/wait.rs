@@ -26,6 +26,6 @@ impl Wait {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let patience = self.timeout.unwrap_or(Duration::from_secs(MAX_TIMEOUT));
         let job = context.client().await?.wait(&self.id, patience).await?;
-        single::print(&job, &mut context.out)
+        single::print_end(&job, &mut context.out)
     }
 }

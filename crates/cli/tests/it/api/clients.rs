@@ -152,33 +152,67 @@ fn the_python_client_is_installed_and_works() {
     });
 }
 
+/// Runs npm without the network. `modules` has the compiler, which the client's build looks for.
+fn npm(folder: &Path, modules: &Path, args: &[&str]) {
+    let mut npm = command("npm", folder);
+    npm.args(args);
+    npm.args(["--silent", "--offline", "--no-audit", "--no-fund"]);
+    npm.env("NODE_PATH", modules);
+    run(npm);
+}
+
+/// Returns the folder of TypeScript, if it is there, and the folder of packages around it.
+fn compiler() -> Option<(PathBuf, PathBuf)> {
+    let package = need(Tool::TypescriptSdk)?;
+    let folders: Vec<_> = package.ancestors().skip(1).take(2).collect();
+    Some((folders[0].to_owned(), folders[1].to_owned()))
+}
+
 #[test]
 fn the_typescript_client_is_installed_and_works() {
-    let Some(compiler) = need(Tool::TypescriptSdk) else {
+    let Some((_, modules)) = compiler() else {
         return;
     };
-    let compiler = compiler.parent().unwrap().join("bin/tsc");
     let ground = Ground::embedded().unwrap();
     let (source, empty) = folders(&ground, &TYPESCRIPT);
-    let mut build = command("node", &source);
-    build.arg(compiler);
-    run(build);
-    let mut pack = command("npm", &source);
-    pack.args(["pack", "--silent"]);
-    run(pack);
-    let mut install = command("npm", &empty);
-    install.args([
-        "install",
-        "--silent",
-        "--offline",
-        "--no-audit",
-        "--no-fund",
-    ]);
-    install.arg(built(&source, "tgz"));
-    run(install);
+    npm(&source, &modules, &["pack"]);
+    let package = built(&source, "tgz");
+    npm(&empty, &modules, &["install", package.to_str().unwrap()]);
     test(&ground, &TYPESCRIPT, |file| {
         let mut command = command("node", &empty);
         command.arg(file);
         command
     });
+}
+
+#[test]
+fn the_folder_of_the_typescript_client_can_be_installed_and_required() {
+    let Some((typescript, modules)) = compiler() else {
+        return;
+    };
+    let ground = Ground::embedded().unwrap();
+    let (source, empty) = folders(&ground, &TYPESCRIPT);
+    npm(&empty, &modules, &["install", source.to_str().unwrap()]);
+    let used = "const mesh: Meshwork = new Meshwork('http://127.0.0.1:1', { key: 'k' });\n\
+                // @ts-expect-error: a method is no number\nconst wrong: number = mesh.run;\nvoid wrong;\n\
+                console.log(typeof JobFailed);\n";
+    let mut names = Vec::new();
+    for ending in ["mts", "cts"] {
+        let name = format!("used.{ending}");
+        let text = format!("import {{ JobFailed, Meshwork }} from 'meshwork-client';\n{used}");
+        ground.file(&format!("empty/{name}"), text);
+        names.push(name);
+    }
+    let mut compile = command("node", &empty);
+    compile.arg(typescript.join("bin/tsc"));
+    compile.args(["--strict", "--module", "NodeNext", "--target", "ES2022"]);
+    run({
+        compile.args(&names);
+        compile
+    });
+    for program in ["used.mjs", "used.cjs"] {
+        let mut node = command("node", &empty);
+        node.arg(program);
+        assert_eq!(run(node), "function\n", "{program}");
+    }
 }

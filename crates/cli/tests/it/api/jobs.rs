@@ -38,6 +38,23 @@ on_all_data! {
         server.stop();
     }
 
+    fn a_job_that_no_worker_runs_is_created_with_a_warning(ground: &Ground) {
+        let server = Server::open(ground);
+        let _worker = ground.worker(&["--type", "osis"]);
+        for (job, warning) in [
+            (json!({"type": "pythn", "script": "1"}), json!("no worker runs jobs of type `pythn` now; the job waits for one")),
+            (
+                json!({"type": "osis", "script": "1", "group": "nope"}),
+                json!("no worker of the group `nope` runs jobs of type `osis` now; the job waits for one"),
+            ),
+            (json!({"type": "osis", "script": "1"}), Value::Null),
+        ] {
+            let (status, made) = server.rest("POST", "/v1/jobs", &job);
+            assert_eq!((status, &made["warning"]), (201, &warning), "{made}");
+        }
+        server.stop();
+    }
+
     fn a_repeated_request_creates_one_job(ground: &Ground) {
         let server = Server::open(ground);
         let body = json!({"type": "osis", "script": "1", "id": "b-1"});

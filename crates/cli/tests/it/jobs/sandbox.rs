@@ -83,6 +83,19 @@ on_all_data! {
         }
     }
 
+    fn run_shows_paths_to_its_own_jobs(ground: &Ground) {
+        let script = probe(ground);
+        ground.file("s.py", script);
+        let mark = ground.path("mark").canonicalize().unwrap();
+        let mark = mark.to_str().unwrap();
+        let shown = ["run", "s.py", "--sandbox", "standard", "--read", mark];
+        assert_eq!(ground.run(&shown).ok().stdout, "open\n");
+        let unconfined = ground.run(&["run", "s.py", "--read", mark]).exits(2);
+        assert!(unconfined.stderr.contains("add --sandbox standard"), "{}", unconfined.stderr);
+        let missing = ground.run(&["run", "s.py", "--sandbox", "strict", "--write", "nowhere"]).exits(2);
+        assert!(missing.stderr.contains("--write nowhere"), "{}", missing.stderr);
+    }
+
     fn a_queue_and_a_job_can_only_narrow(ground: &Ground) {
         let set = ["queue", "limit", "set", "python", "--create", "--sandbox", "standard", "--cpu", "20s", "--json"];
         let set = ground.run(&set).ok().json();
