@@ -3333,6 +3333,10 @@ class CreatedJob(TypedDict):
     """
     The job, if its end was waited for and it has ended.
     """
+    warning: NotRequired[str | None]
+    """
+    Warning: no worker runs jobs of this type or group now, so its name may be wrong.
+    """
 
 
 class MessageCreateParams(TypedDict):

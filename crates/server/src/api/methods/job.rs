@@ -8,6 +8,7 @@ use meshwork_model::access::{Object, Operation};
 use meshwork_model::api_key::Scope;
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
+use meshwork_model::route::Route;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -123,11 +124,14 @@ struct Created {
     /// The job, if its end was waited for and it has ended.
     #[schemars(with = "Option<JobView<'static>>")]
     job: Option<Box<serde_json::value::RawValue>>,
+    /// Warning: no worker runs jobs of this type or group now, so its name may be wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
 }
 
 async fn create(call: Call, params: NewJobParams) -> Result<Reply<Created>, ApiError> {
     let wait = params.wait;
-    let (call, id) = enqueue(call, params).await?;
+    let (call, id, warning) = enqueue(call, params).await?;
     let job = match wait {
         None => None,
         Some(wait) => ended(&call, &id, wait.0).await?,
@@ -143,25 +147,47 @@ async fn create(call: Call, params: NewJobParams) -> Result<Reply<Created>, ApiE
         ),
     };
     let id = id.to_string();
-    Ok(Reply::new(&Created { id, job }))
+    Ok(Reply::new(&Created { id, job, warning }))
 }
 
 async fn run(call: Call, params: NewJobParams) -> Result<Reply<JobView<'static>>, ApiError> {
     let wait = params.wait.map_or(MAX_WAIT, |span| span.0);
-    let (call, id) = enqueue(call, params).await?;
+    let (call, id, _) = enqueue(call, params).await?;
     finished(&call, &id, wait).await
 }
 
-/// Enqueues a job. Returns the call in the job's context, with its id.
-async fn enqueue(call: Call, mut params: NewJobParams) -> Result<(Call, JobId), ApiError> {
+/// Enqueues a job. Returns the call in the job's context, with its id, and with a warning if no worker runs it now.
+async fn enqueue(
+    call: Call,
+    mut params: NewJobParams,
+) -> Result<(Call, JobId, Option<String>), ApiError> {
     if let Some(queue) = params.take_spread()? {
         let request = request(&call, params)?;
-        return spread::enqueue(call, &queue, request).await;
+        let (call, id) = spread::enqueue(call, &queue, request).await?;
+        return Ok((call, id, None));
     }
     let needs = (Object::Job, Operation::Create);
     let call = call.enter(params.context.take(), needs).await?;
-    let id = enqueue_in(&call, params).await?;
-    Ok((call, id))
+    let (id, route) = enqueue_in(&call, params).await?;
+    let warning = match route {
+        Some(route) => nobody(&call, &route).await?,
+        None => None,
+    };
+    Ok((call, id, warning))
+}
+
+/// Returns a warning if no worker listens to the queue of a route.
+async fn nobody(call: &Call, route: &Route) -> Result<Option<String>, ApiError> {
+    if call.client.has_worker(route).await? {
+        return Ok(None);
+    }
+    let group = route.group.as_ref();
+    let group = group.map(|group| format!(" of the group `{group}`"));
+    Ok(Some(format!(
+        "no worker{} runs jobs of type `{}` now; the job waits for one",
+        group.unwrap_or_default(),
+        route.script_type
+    )))
 }
 
 /// Returns the job, in the trace of the call.
@@ -173,10 +199,13 @@ fn request(call: &Call, params: NewJobParams) -> Result<JobRequest, ApiError> {
     })
 }
 
-/// The same id or idempotency key with the same parameters is the same job.
-async fn enqueue_in(call: &Call, params: NewJobParams) -> Result<JobId, ApiError> {
-    let is_named = params.id().is_some();
+/// The same id or idempotency key with the same parameters is the same job. Also returns the route of a job whose type is not
+/// built in, or that names a group.
+async fn enqueue_in(call: &Call, params: NewJobParams) -> Result<(JobId, Option<Route>), ApiError> {
+    let (is_named, is_special) = (params.id().is_some(), params.is_special());
     let mut request = request(call, params)?;
+    let built = is_special.then(|| request.clone().build().ok()).flatten();
+    let route = built.map(|job| job.route);
     let id = call.idempotent_id().filter(|_| !is_named);
     if id.is_some() && call.entered.is_some() {
         let message = "Idempotency-Key: in a context the job's number is its name: give it as id";
@@ -192,14 +221,14 @@ async fn enqueue_in(call: &Call, params: NewJobParams) -> Result<JobId, ApiError
         Err(Error::JobExists { id }) => {
             let job = call.client.status(&id).await?;
             match job.request_digest.as_ref() == Some(&call.digest) {
-                true => Ok(id),
+                true => Ok((id, route)),
                 false => Err(Error::JobExists { id }.into()),
             }
         }
         answer => {
             let id = answer?;
             call.noted("enqueue job", id.as_str()).await?;
-            Ok(id)
+            Ok((id, route))
         }
     }
 }

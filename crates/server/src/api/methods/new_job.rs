@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use meshwork::JobRequest;
+use meshwork::{JobRequest, runtime};
 use meshwork_model::job::{OnFailure, Until};
+use meshwork_model::name::ScriptType;
 use meshwork_model::route::{Fallback, Priority};
 use meshwork_model::sandbox::{Limit, SandboxSettings};
 use schemars::JsonSchema;
@@ -142,6 +143,14 @@ impl SandboxParams {
 }
 
 impl NewJobParams {
+    /// Returns true for a type that is not built in, and for a job of a group: the name may be wrong.
+    pub(super) fn is_special(&self) -> bool {
+        let name = self.script_type.as_str();
+        let is_known =
+            ScriptType::KNOWN.contains(&name) || runtime::runtimes().any(|known| known == name);
+        !is_known || self.group.is_some()
+    }
+
     /// Returns the id that the caller gives.
     pub(crate) fn id(&self) -> Option<&str> {
         self.id.as_deref()
