@@ -1596,6 +1596,8 @@ export interface components {
             id: string;
             /** @description The job, if its end was waited for and it has ended. */
             job: components["schemas"]["JobView"] | null;
+            /** @description Warning: no worker runs jobs of this type or group now, so its name may be wrong. */
+            warning?: string | null;
         };
         /** @description A message that was sent. */
         CreatedMessage: {
