@@ -7,7 +7,7 @@ use crate::context::field as context_field;
 use crate::job::{Job, NewJob, field, text};
 use crate::keys::context::{ContextKeys, JobKey, Prerequisite};
 use crate::keys::hero::JobKeys;
-use crate::time::{iso, parse_iso};
+use crate::time::{exact, iso, parse_iso};
 use serde_json::{Map, Value};
 
 /// Lists of the fields that every record of Meshwork's clients has. Scripts contain the same lists as constants: each
@@ -22,7 +22,14 @@ pub struct FieldLists {
 }
 
 /// Fields that the script sets, besides id and status.
-const SET_BY_SCRIPT: [&str; 3] = [field::CREATED_AT, field::UPDATED_AT, field::SCRIPT_TYPE];
+const HERO_SET: [&str; 3] = [field::CREATED_AT, field::UPDATED_AT, field::SCRIPT_TYPE];
+const CONTEXT_SET: [&str; 5] = [
+    field::CREATED_AT,
+    field::UPDATED_AT,
+    field::SCRIPT_TYPE,
+    field::CREATED_MS,
+    field::UPDATED_MS,
+];
 const HERO_VALUES: [&str; 8] = [
     field::CALLER_ID,
     field::WORKER_ID,
@@ -51,25 +58,26 @@ const CONTEXT_VALUES: [&str; 11] = [
 /// The lists of Hero's layout.
 pub const HERO: FieldLists = FieldLists {
     values: &HERO_VALUES,
-    claimed: &claimed::<8, 11>(HERO_VALUES, 0),
+    claimed: &claimed::<3, 8, 11>(HERO_SET, HERO_VALUES, 0),
 };
 /// The lists of contexts.
 pub const CONTEXT: FieldLists = FieldLists {
     values: &CONTEXT_VALUES,
-    claimed: &claimed::<11, 13>(CONTEXT_VALUES, 1),
+    claimed: &claimed::<5, 11, 15>(CONTEXT_SET, CONTEXT_VALUES, 1),
 };
 
 /// Returns the fields of the script and those of the client, without the first `skipped`.
-const fn claimed<const VALUES: usize, const ALL: usize>(
+const fn claimed<const SET: usize, const VALUES: usize, const ALL: usize>(
+    set: [&'static str; SET],
     values: [&'static str; VALUES],
     skipped: usize,
 ) -> [&'static str; ALL] {
     let mut all = [""; ALL];
     let mut at = 0;
     while at < ALL {
-        all[at] = match at.checked_sub(SET_BY_SCRIPT.len()) {
+        all[at] = match at.checked_sub(SET) {
             Some(value) => values[value + skipped],
-            None => SET_BY_SCRIPT[at],
+            None => set[at],
         };
         at += 1;
     }
@@ -107,12 +115,15 @@ pub fn job<N: AsRef<str> + From<&'static str>>(
     }
 }
 
-/// Parses a time of a record to milliseconds since 1970.
+/// Parses a time of a record to milliseconds since 1970. `ms`: the same time as a context's record has it in milliseconds.
 #[must_use]
-pub fn time(keys: &JobKeys, text: &str) -> Option<u64> {
+pub fn time(keys: &JobKeys, text: &str, ms: Option<&str>) -> Option<u64> {
     match keys {
         JobKeys::Hero(_) => parse_iso(text),
-        JobKeys::Context(..) => text.parse::<u64>().ok()?.checked_mul(1000),
+        JobKeys::Context(..) => {
+            let ms = ms.and_then(|ms| ms.parse().ok());
+            Some(exact(text.parse().ok()?, ms))
+        }
     }
 }
 
@@ -134,6 +145,19 @@ fn translated<N: AsRef<str> + From<&'static str>>(
 ) -> Vec<(N, Vec<u8>)> {
     let mut after = Vec::new();
     let mut out = Vec::new();
+    let fields: Vec<_> = fields.collect();
+    let number = |name: &str| {
+        let (_, value) = fields.iter().find(|(known, _)| known.as_ref() == name)?;
+        std::str::from_utf8(value).ok()?.parse::<u64>().ok()
+    };
+    let time = |seconds, ms: &[&str]| {
+        let ms = ms.iter().filter_map(|name| number(name));
+        Some(exact(number(seconds)?, ms))
+    };
+    let created = time(field::CREATED_AT, &[field::CREATED_MS]);
+    // A plain runner writes only seconds: its end is not before the start.
+    let ms = [field::UPDATED_MS, field::STARTED, field::CREATED_MS];
+    let updated = time(field::UPDATED_AT, &ms);
     for (name, value) in fields {
         match name.as_ref() {
             context_field::RESULT => {
@@ -156,13 +180,11 @@ fn translated<N: AsRef<str> + From<&'static str>>(
                 after.extend(texts);
             }
             field::CREATED_AT | field::UPDATED_AT => {
-                let written = text(value);
-                let ms = written
-                    .parse::<u64>()
-                    .ok()
-                    .and_then(|s| s.checked_mul(1000));
-                out.push((name, ms.map_or(written, iso).into_bytes()));
+                let is_created = name.as_ref() == field::CREATED_AT;
+                let ms = if is_created { created } else { updated };
+                out.push((name, ms.map_or_else(|| text(value), iso).into_bytes()));
             }
+            field::CREATED_MS | field::UPDATED_MS => {}
             _ => out.push((name, value)),
         }
     }
@@ -361,6 +383,43 @@ mod tests {
             (back("{}"), back(r#"{"error":"boom"}"#), back("")),
             (None, None, None)
         );
+    }
+
+    #[test]
+    fn times_are_exact_unless_another_client_has_written_seconds() {
+        let read = |fields: &[(&str, &str)]| {
+            let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).into());
+            let fields = fields.iter().map(owned);
+            let job = super::job(&keys(), "{ctx:7}:job:12:3", fields);
+            (job.created_at, job.updated_at)
+        };
+        let (exact, whole) = ("2023-11-14T22:13:20.123Z", "2023-11-14T22:13:20.000Z");
+        let created = ("created_at", "1700000000");
+        let updated = ("updated_at", "1700000000");
+        let both = [
+            created,
+            updated,
+            ("mw_created_ms", "1700000000123"),
+            ("mw_updated_ms", "1700000000123"),
+        ];
+        assert_eq!(read(&both), (exact.to_owned(), exact.to_owned()));
+        assert_eq!(
+            read(&[created, updated]),
+            (whole.to_owned(), whole.to_owned())
+        );
+        // The exact times are those of before.
+        let old = ("mw_updated_ms", "1699999999999");
+        assert_eq!(read(&[updated, old]).1, whole);
+        // An end is not before the start, nor a change before the creation.
+        let started = ("mw_started", "1700000000123");
+        assert_eq!(read(&[updated, old, started]).1, exact);
+        assert_eq!(
+            read(&[updated, ("mw_created_ms", "1700000000123")]).1,
+            exact
+        );
+        for odd in ["soon", "-1", ""] {
+            assert_eq!(read(&[("updated_at", odd), started]).1, odd);
+        }
     }
 
     #[test]

@@ -66,6 +66,14 @@ pub fn parse_iso(text: &str) -> Option<u64> {
     u64::try_from(ms).ok()
 }
 
+/// Returns a time in milliseconds that a record has in whole seconds, and perhaps exactly in other fields. An exact time
+/// counts if it is in that second: else a client that knows only the seconds has changed them.
+#[must_use]
+pub fn exact(seconds: u64, exact: impl IntoIterator<Item = u64>) -> u64 {
+    let same = exact.into_iter().filter(|ms| ms / 1000 == seconds);
+    same.max().unwrap_or_else(|| seconds.saturating_mul(1000))
+}
+
 /// Units of a span, in milliseconds. `ms` is tried first, because `m` is its prefix.
 const UNITS: [(&str, u64); 5] = [
     ("ms", 1),

@@ -22,7 +22,7 @@ if has.mw_stop then return 'stopping' end
 if has[field] then return has[field] == ARGV[5] and 'exists' or 'differs ' .. has[field] end
 local now = clock(ARGV[1])
 local id, script_type, o, from = read_args(6)
-local answer = store(id, KEYS[2], KEYS[3], script_type, o, from, now, stamp(now), ARGV[2])
+local answer = store(id, KEYS[2], KEYS[3], script_type, o, from, now, ARGV[2])
 if answer == 'exists' then return 'taken' end
 if answer == 'stored' then
   local children = (tonumber(has.mw_children or '') or 0) + 1

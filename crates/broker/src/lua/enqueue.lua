@@ -21,11 +21,11 @@
 --         'stale GENERATION' or 'elsewhere' (see lib/enqueue/spread.lua).
 --         An error if a key is of another kind; the jobs before it are stored
 local now, who = clock(ARGV[1]), ARGV[2]
-local at, answers, a = stamp(now), {}, 3
+local answers, a = {}, 3
 
 for k = 1, #KEYS, 2 do
   local id, script_type, o, from, behind = read_args(a)
-  local answer = store(id, KEYS[k], KEYS[k + 1], script_type, o, from, now, at, who)
+  local answer = store(id, KEYS[k], KEYS[k + 1], script_type, o, from, now, who)
   if type(answer) == 'table' then -- a queue that is no list: the jobs before it stay
     push_all(now)
     return respond(answer)

@@ -38,7 +38,7 @@ local again = ARGV[6] == '1' and (tonumber(has.mw_attempt or '') or 0) <= retrie
 unlease(id, key, has)
 redis.call('HDEL', key, 'mw_traceback', 'mw_stdout', 'mw_stderr', 'mw_stop')
 note_attempt(key, has, has.mw_stop and 'cancelled' or 'failed', ARGV[4], now)
-write_error(key, again and 'dispatched' or 'error', ARGV[4], stamp(now))
+write_error(key, again and 'dispatched' or 'error', ARGV[4], now)
 if ARGV[5] ~= '' then redis.call('HSET', key, 'mw_traceback', ARGV[5]) end
 if ARGV[7] ~= '' then redis.call('HSET', key, 'mw_stdout', ARGV[7]) end
 if ARGV[8] ~= '' then redis.call('HSET', key, 'mw_stderr', ARGV[8]) end

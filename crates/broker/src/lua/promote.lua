@@ -7,14 +7,13 @@
 -- Returns [1]  the number of jobs and keys visited
 --         [2]  in how many ms the next job or schedule is due, -1 for none
 local now, most = clock(ARGV[1]), tonumber(ARGV[2])
-local at = stamp(now)
 local due = redis.call('ZRANGEBYSCORE', DELAYED, '-inf', int(now), 'LIMIT', 0, most)
 for _, id in ipairs(due) do
   local key = JOB .. id
   local has, other = record(key)
   if other then put_off(DELAYED, id, now) else redis.call('ZREM', DELAYED, id) end
   if is_dispatched(has.status) and has.mw_queue then
-    redis.call('HSET', key, 'updated_at', at) -- since when it is ready
+    redis.call('HSET', key, updated(now)) -- since when it is ready
     deliver('LPUSH', id, key, has, has.mw_queue, now, true)
   end
 end

@@ -16,7 +16,7 @@
 --         [3]  the number of ids returned from prefetch lists
 local now = clock(ARGV[1])
 local losses, suspect = tonumber(ARGV[3]), tonumber(ARGV[6])
-local at, requeued, ended = stamp(now), {}, {}
+local requeued, ended = {}, {}
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', int(now), 'LIMIT', 0, ARGV[2])) do
   local key = JOB .. id
   local has, other = record(key, 'mw_lost', 'mw_worker', 'mw_stop', 'mw_attempt', 'mw_token', 'mw_alone', 'mw_started',
@@ -29,7 +29,7 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', int(now), 'LIMIT
     redis.call('HDEL', key, 'mw_token', 'mw_alone')
     note_attempt(key, has, 'lost', '', now)
     local attempt = math.max(0, (tonumber(has.mw_attempt or '') or 0) - 1)
-    redis.call('HSET', key, 'mw_attempt', attempt, 'mw_lost', lost, 'updated_at', at)
+    redis.call('HSET', key, 'mw_attempt', attempt, 'mw_lost', lost, updated(now))
     event(id, 'lost', has.mw_worker)
     count(has.mw_queue, 'lost')
     local poison = 'lost: ' .. lost .. ' workers went away while they ran this job'

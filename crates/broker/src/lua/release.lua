@@ -21,7 +21,7 @@ if has.mw_stop then
   return respond('released')
 end
 redis.call('HDEL', key, 'mw_token')
-redis.call('HSET', key, 'status', 'dispatched', 'updated_at', stamp(now))
+redis.call('HSET', key, 'status', 'dispatched', updated(now))
 event(id, 'release', has.mw_worker)
 count(has.mw_queue, 'released')
 deliver('RPUSH', id, key, has, has.mw_queue or KEYS[2], now) -- takes the freed slot

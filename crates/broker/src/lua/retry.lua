@@ -37,7 +37,7 @@ unqueue(KEYS[3], id) -- a request to cancel the last run
 redis.call('HDEL', KEYS[1], OUTPUT, 'error', 'mw_traceback', 'mw_stdout', 'mw_stderr', 'mw_token',
   'mw_attempt', 'mw_lost', 'mw_started', 'mw_dead', 'mw_stop', 'mw_progress', 'mw_lock', 'mw_seen',
   'mw_waiting', 'mw_expires', 'mw_alone', 'mw_snoozes', 'mw_snoozed', 'mw_start_by')
-redis.call('HSET', KEYS[1], 'status', 'dispatched', 'updated_at', stamp(now))
+redis.call('HSET', KEYS[1], 'status', 'dispatched', updated(now))
 if stands then
   dual_write(id, KEYS[1], KEYS[2], has.script_type, worker_of(has), now)
   track_fallback(id, KEYS[1], now)

@@ -22,7 +22,7 @@ if due and due > now then
 end
 if has.mw_waiting then return respond('waiting') end
 if redis.call('ZREM', DELAYED, id) == 0 then return respond('ready') end
-redis.call('HSET', key, 'updated_at', stamp(now))
+redis.call('HSET', key, updated(now))
 event(id, 'run_now', ARGV[2])
 deliver('LPUSH', id, key, has, has.mw_queue or KEYS[2], now)
 return respond('queued')

@@ -44,7 +44,7 @@ if moves and not late then
   local out = take_out(queue, id, key, has)
   if out ~= true then return respond(out) end
 end
-local fields = {'updated_at', stamp(now), 'mw_with', '1'}
+local fields = {'mw_with', '1', updated(now)}
 local function set(name, value) fields[#fields + 1], fields[#fields + 2] = name, value end
 if ARGV[6] ~= '' then set('timeout', ARGV[6]) end
 if ARGV[4] ~= '' then

@@ -109,6 +109,7 @@ files![
     "lib/flow/flow_open.lua",
     "lib/flow/flow_renew.lua",
     "lib/flow/flow_store.lua",
+    "lib/iso.lua",
     "lib/json.lua",
     "lib/layout_context/bananas_result.lua",
     "lib/layout_context/dual_write.lua",

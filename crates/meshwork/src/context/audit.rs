@@ -3,6 +3,7 @@
 use data_encoding::HEXLOWER;
 use meshwork_broker::context::{Commit, Entry};
 use meshwork_model::context::limits::{MAX_AUDIT, MAX_AUDIT_VALUE};
+use meshwork_model::time;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -16,6 +17,8 @@ pub struct AuditEntry {
     pub id: String,
     /// Time, in seconds since 1970.
     pub at: u32,
+    /// Time, in milliseconds since 1970.
+    pub at_ms: u64,
     /// Author: `actor 12`, or the program.
     pub who: String,
     /// Action, such as `grant`, `create` or `refuse`.
@@ -34,8 +37,12 @@ impl AuditEntry {
             let found = entry.fields.iter().find(|(field, _)| field == name);
             found.map(|(_, value)| value.clone()).unwrap_or_default()
         };
+        let at: u32 = field("at").parse().unwrap_or_default();
+        // The server begins the id with its time in milliseconds.
+        let id_ms = entry.id.split('-').next().and_then(|ms| ms.parse().ok());
         Self {
-            at: field("at").parse().unwrap_or_default(),
+            at,
+            at_ms: time::exact(at.into(), id_ms),
             who: field("who"),
             what: field("what"),
             object: field("object"),

@@ -34,7 +34,7 @@ pub use messages::transport::{Delivery, Notice, Parcel, StoreTransport, Transpor
 pub use node::Node;
 pub use peers::{Peer, Pong};
 pub use place::ContextPlace;
-pub use runners::NewRunner;
+pub use runners::{NewRunner, RunnerState};
 pub use secret::key_file::{KeyFile, new_key, read_key, write_key};
 pub use secret::passphrase::{MAX_PASSPHRASE, Passphrase};
 

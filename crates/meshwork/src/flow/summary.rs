@@ -28,8 +28,14 @@ pub struct FlowSummary {
 
 impl FlowSummary {
     /// Fields of the record that it needs.
-    pub(crate) const FIELDS: [&'static str; 5] =
-        ["status", "mw_name", "created_at", "error", "mw_schedule"];
+    pub(crate) const FIELDS: [&'static str; 6] = [
+        "status",
+        "mw_name",
+        "created_at",
+        "error",
+        "mw_schedule",
+        "mw_created_ms",
+    ];
 
     /// Reads these fields; `None` if there is no record.
     pub(crate) fn read(id: FlowId, fields: &[Option<Vec<u8>>]) -> Option<Self> {
@@ -38,12 +44,12 @@ impl FlowSummary {
             let bytes = fields.get(at)?.as_deref()?;
             Some(String::from_utf8_lossy(bytes).into_owned())
         };
-        let seconds = text(2).and_then(|text| text.parse::<u64>().ok());
+        let number = |at: usize| text(at).and_then(|text| text.parse::<u64>().ok());
         Some(Self {
             id: id.0,
             name: text(1).unwrap_or_default(),
             status: text(0).unwrap_or_default(),
-            created_at: seconds.map(|seconds| time::iso(seconds.saturating_mul(1000))),
+            created_at: number(2).map(|seconds| time::iso(time::exact(seconds, number(5)))),
             error: text(3),
             schedule: text(4),
         })
@@ -68,16 +74,13 @@ impl FlowDag {
     /// Returns the graph of a submitted flow.
     pub(crate) fn of(plan: &Plan, view: &FlowView, context: ContextId) -> Result<Self, Cycle> {
         let name = |number: usize| plan.jobs[number].name.to_string();
-        let seconds = |at: &Option<String>| {
-            let ms = at.as_deref().and_then(time::parse_iso);
-            ms.map(|ms| ms / 1000)
-        };
+        let ms = |at: &Option<String>| at.as_deref().and_then(time::parse_iso);
         let state = |number: usize| {
             let job = view.jobs.get(number);
             job.map_or_else(JobState::default, |job| JobState {
                 status: Some(record_word(job.status).to_owned()),
-                started_at: seconds(&job.started_at),
-                finished_at: seconds(&job.ended_at),
+                started_ms: ms(&job.started_at),
+                finished_ms: ms(&job.ended_at),
                 error: job.error.clone(),
             })
         };
@@ -113,7 +116,7 @@ impl schemars::JsonSchema for FlowDag {
         let names = |about: &str| serde_json::json!({"type": "array", "items": {"type": "string"}, "description": about});
         let number =
             |about: &str| serde_json::json!({"type": ["integer", "null"], "description": about});
-        let seconds = |about: &str| serde_json::json!({"type": "integer", "description": about});
+        let whole = |about: &str| serde_json::json!({"type": "integer", "description": about});
         let text = |about: &str| serde_json::json!({"type": "string", "description": about});
         schemars::json_schema!({
             "type": "object",
@@ -130,10 +133,12 @@ impl schemars::JsonSchema for FlowDag {
                         "script_type": text("Type of its script, or `approve`, `wait`, `flow`, `group`."),
                         "status": {"type": ["string", "null"], "description": "State of the job."},
                         "depends": names("The jobs that it needs."),
-                        "level": seconds("One more than the highest level of its needs; 0 for a compensation."),
+                        "level": whole("One more than the highest level of its needs; 0 for a compensation."),
                         "compensates": text("The job that this one undoes."),
-                        "started_at": seconds("Start, in seconds since 1970."),
-                        "finished_at": seconds("End, in seconds since 1970."),
+                        "started_at": whole("Start, in seconds since 1970."),
+                        "finished_at": whole("End, in seconds since 1970."),
+                        "started_ms": whole("Start, in milliseconds since 1970."),
+                        "finished_ms": whole("End, in milliseconds since 1970."),
                         "error": text("The reason why it failed."),
                     },
                     "required": ["id", "script_type", "status", "depends", "level"],

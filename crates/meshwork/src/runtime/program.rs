@@ -3,8 +3,6 @@
 //! failure.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,9 +20,6 @@ use super::{Run, Runtime, RuntimeInfo};
 
 /// Placeholder for the script's file in the command of an interpreter.
 const SCRIPT: &str = "{script}";
-
-/// Most bytes of a `#!` line, as in Linux.
-const MAX_SHEBANG: u64 = 256;
 
 /// Reason why a command line is refused as an interpreter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -291,14 +286,10 @@ pub(super) fn find(program: &str) -> Option<PathBuf> {
 
 /// Returns a program, and the one that its `#!` line names.
 fn with_interpreter(program: &Path) -> Vec<PathBuf> {
-    let mut start = Vec::new();
-    let read = File::open(program).and_then(|file| file.take(MAX_SHEBANG).read_to_end(&mut start));
-    let mut files = vec![program.to_owned()];
-    if read.is_ok() && start.starts_with(b"#!") {
-        let text = String::from_utf8_lossy(&start);
-        files.push(shebang(&text).0.into());
-    }
-    files
+    let interpreter = process::interpreter_of(program);
+    std::iter::once(program.to_owned())
+        .chain(interpreter)
+        .collect()
 }
 
 #[cfg(test)]

@@ -3,9 +3,10 @@
 use meshwork_broker::SlotMap;
 use meshwork_model::context::{Actor, Context, Runner};
 use meshwork_model::keys::context::ActorId;
+use meshwork_model::time;
 use serde::Serialize;
 
-use crate::context::ContextHandle;
+use crate::context::{ContextHandle, RunnerState};
 
 /// Context in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -146,6 +147,44 @@ pub struct RunnerView {
     pub created_at: u32,
     /// Time of the last change, in seconds since 1970.
     pub updated_at: u32,
+    /// Its load; only in lists.
+    #[serde(flatten)]
+    pub load: Option<RunnerLoad>,
+}
+
+/// Load of a runner.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunnerLoad {
+    /// True if a worker of Meshwork runs as this runner.
+    pub running: bool,
+    /// Number of jobs in flight at its last heartbeat.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_flight: Option<usize>,
+    /// Its concurrency.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slots: Option<usize>,
+    /// Number of jobs that wait for this runner only, such as those of messages to its topic.
+    pub waiting: usize,
+    /// Last sign of life of its worker (RFC 3339).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_seen: Option<String>,
+}
+
+impl From<&RunnerState> for RunnerView {
+    fn from(state: &RunnerState) -> Self {
+        let worker = state.worker.as_ref();
+        Self {
+            load: Some(RunnerLoad {
+                running: worker.is_some(),
+                in_flight: worker.and_then(|worker| worker.in_flight),
+                slots: worker.and_then(|worker| worker.slots),
+                waiting: state.waiting,
+                last_seen: state.seen_ms.map(time::iso),
+            }),
+            ..Self::from(&state.runner)
+        }
+    }
 }
 
 impl From<&Runner> for RunnerView {
@@ -160,6 +199,7 @@ impl From<&Runner> for RunnerView {
             local: runner.local,
             created_at: runner.created_at,
             updated_at: runner.updated_at,
+            load: None,
         }
     }
 }
@@ -202,8 +242,10 @@ impl schemars::JsonSchema for crate::context::MessageView {
                 "mw_result": text("Key of the message with its result."),
                 "mw_reason": text("Code of the reason why it was refused or failed."),
                 "mw_cancel": number("Time of the request to cancel it, in milliseconds since 1970."),
+                "mw_created_ms": number("Time of creation, in milliseconds since 1970; whole seconds for a message of another context."),
+                "mw_updated_ms": number("Time of the last change, in milliseconds since 1970."),
             },
-            "required": ["id", "caller_id", "context_id", "message", "message_type", "message_format_type", "timeout", "timeout_ack", "timeout_result", "job", "logs", "created_at", "updated_at", "status"],
+            "required": ["id", "caller_id", "context_id", "message", "message_type", "message_format_type", "timeout", "timeout_ack", "timeout_result", "job", "logs", "created_at", "updated_at", "status", "mw_created_ms", "mw_updated_ms"],
         })
     }
 }

@@ -12,7 +12,7 @@ mod why;
 
 pub use crate::flow::{FlowDag, FlowSummary};
 pub use batch::BatchView;
-pub use context::{ActorView, ContextSummary, ContextView, RunnerView};
+pub use context::{ActorView, ContextSummary, ContextView, RunnerLoad, RunnerView};
 pub use dead::{DeadGroup, DeadGroups, DeadLetterView};
 pub use job::{FailedAttemptView, JobAbout, JobSummary, JobView, status_of};
 pub use json::value_of;

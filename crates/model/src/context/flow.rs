@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::job::{environment, size_of};
-use super::reader::{Fields, RecordError, count_fault, fields_of, first_fault, length_fault};
+use super::job::{env_fault, environment};
+use super::reader::{Fields, RecordError, count_fault, fields_of, first_fault};
 use super::words::FlowStatus;
 use super::{FieldFault, field, limits};
-use crate::job::limits::MAX_ENV;
 use crate::keys::context::{ActorId, ContextId, FlowId, JobKey};
 use crate::secret::EnvVars;
 
@@ -84,7 +83,7 @@ impl Flow {
     /// The first field that is over its limit.
     pub fn check(&self) -> Result<(), RecordError> {
         let jobs = count_fault(&self.jobs, limits::MAX_FLOW_JOBS);
-        let env = length_fault(size_of(&self.env_vars), MAX_ENV);
+        let env = env_fault(&self.env_vars);
         first_fault(
             format_args!("flow:{}", self.id),
             [(field::JOBS, jobs), (field::ENV_VARS, env)],

@@ -10,7 +10,7 @@ use super::reader::{
     some_word, word,
 };
 use super::{FieldFault, field};
-use crate::job::limits;
+use crate::job::{EnvTooLarge, limits};
 use crate::keys::context::{ActorId, ContextId, JobKey};
 use crate::name::ScriptType;
 use crate::secret::EnvVars;
@@ -61,11 +61,9 @@ pub(super) fn environment<S: Serializer>(env: &EnvVars, to: S) -> Result<S::Ok, 
     to.collect_map(env)
 }
 
-/// Returns the total length of names and values of an environment, in bytes.
-pub(super) fn size_of(env: &EnvVars) -> usize {
-    env.into_iter()
-        .map(|(name, value)| name.len() + value.len())
-        .sum()
+/// Returns the fault of an environment that is too large.
+pub(super) fn env_fault(env: &EnvVars) -> Option<FieldFault> {
+    EnvTooLarge::check(env).err().map(FieldFault::Environment)
 }
 
 impl ContextJob {
@@ -189,7 +187,6 @@ impl ContextJob {
     pub fn check(&self) -> Result<(), RecordError> {
         let longest = u32::try_from(limits::MAX_TIMEOUT).unwrap_or(u32::MAX);
         let most = limits::MAX_PREREQUISITES;
-        let env = size_of(&self.env_vars);
         let retries = u32::from(self.retries);
         let retries = (retries > limits::MAX_RETRIES).then(|| FieldFault::Number {
             shown: retries.to_string(),
@@ -203,7 +200,7 @@ impl ContextJob {
             ),
             (field::TIMEOUT, seconds_fault(self.timeout, longest)),
             (field::RETRIES, retries),
-            (field::ENV_VARS, length_fault(env, limits::MAX_ENV)),
+            (field::ENV_VARS, env_fault(&self.env_vars)),
             (field::PREREQUISITES, count_fault(&self.prerequisites, most)),
             (field::DEPENDENDS, count_fault(&self.dependends, most)),
         ];

@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::limits::MAX_FIELD;
+use crate::job::EnvTooLarge;
 
 /// Number of characters that an error shows of a value.
 const SHOWN: usize = 40;
@@ -68,6 +69,9 @@ pub enum FieldFault {
         /// Greatest allowed number.
         most: usize,
     },
+    /// The environment is too large.
+    #[error("is not possible: {0}")]
+    Environment(EnvTooLarge),
     /// The value is too long.
     #[error("has {len} bytes: at most {most} are allowed")]
     TooLong {

@@ -8,6 +8,7 @@ use super::graph::{Cycle, Graph};
 use super::limits;
 use super::name::{NodeName, Position};
 use super::plan::{Node, Plan, Work};
+use crate::job::EnvTooLarge;
 
 /// Something that is wrong with a plan, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,8 +118,8 @@ pub enum Problem {
     #[error("the environment variable `{0}` is set by Meshwork: choose another name")]
     EnvReserved(String),
     /// More environment than a program takes.
-    #[error("the environment takes {0} bytes: at most {most} are allowed; hand data over with `with`", most = crate::job::limits::MAX_ENV)]
-    EnvTooLarge(usize),
+    #[error("{0}")]
+    EnvTooLarge(EnvTooLarge),
     /// An expression or template that is too long.
     #[error("an expression takes {0} bytes: at most {most} are allowed", most = limits::MAX_EXPRESSION)]
     ExpressionTooLarge(usize),

@@ -57,6 +57,12 @@ pub struct DagNode<Id> {
     /// The time of its end, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<u64>,
+    /// The time of its first start, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_ms: Option<u64>,
+    /// The time of its end, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_ms: Option<u64>,
     /// Its error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -67,10 +73,10 @@ pub struct DagNode<Id> {
 pub struct JobState {
     /// The status of the job's record. None: the flow was not submitted.
     pub status: Option<String>,
-    /// The time of its first start, in seconds since 1970.
-    pub started_at: Option<u64>,
-    /// The time of its end, in seconds since 1970.
-    pub finished_at: Option<u64>,
+    /// The time of its first start, in milliseconds since 1970.
+    pub started_ms: Option<u64>,
+    /// The time of its end, in milliseconds since 1970.
+    pub finished_ms: Option<u64>,
     /// Its error.
     pub error: Option<String>,
 }
@@ -117,8 +123,10 @@ impl<Id: Clone> Dag<Id> {
                 .as_ref()
                 .and_then(|undone| graph.number(undone.as_str()))
                 .map(&id),
-            started_at: state.started_at,
-            finished_at: state.finished_at,
+            started_at: state.started_ms.map(|ms| ms / 1000),
+            finished_at: state.finished_ms.map(|ms| ms / 1000),
+            started_ms: state.started_ms,
+            finished_ms: state.finished_ms,
             error: state.error.clone(),
         };
         let edge = |n: usize| {

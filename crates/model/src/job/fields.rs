@@ -29,6 +29,10 @@ pub mod field {
     pub const CREATED_AT: &str = "created_at";
     /// ISO 8601.
     pub const UPDATED_AT: &str = "updated_at";
+    /// Own: [`CREATED_AT`] in milliseconds since 1970, in records of contexts, which have whole seconds there.
+    pub const CREATED_MS: &str = "mw_created_ms";
+    /// Own: [`UPDATED_AT`] in milliseconds since 1970, in records of contexts.
+    pub const UPDATED_MS: &str = "mw_updated_ms";
     /// dispatched, started, finished or error.
     pub const STATUS: &str = "status";
     /// JSON object.

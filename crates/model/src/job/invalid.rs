@@ -1,6 +1,6 @@
 //! Reasons why a job is refused.
 
-use super::limits;
+use super::{EnvTooLarge, limits};
 use crate::name::JobId;
 use crate::sandbox::InvalidSandbox;
 
@@ -25,6 +25,14 @@ pub enum Invalid {
         size: usize,
         /// Greatest allowed size in bytes.
         limit: usize,
+    },
+    /// The environment is over its limit.
+    #[error("job {id}: {source}")]
+    EnvTooLarge {
+        /// The job.
+        id: JobId,
+        /// The size.
+        source: EnvTooLarge,
     },
     /// A part has a NUL byte, which environments and languages do not accept.
     #[error("job {id}: the {what} contains a NUL byte")]

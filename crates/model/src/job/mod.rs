@@ -2,6 +2,7 @@
 //! ([`limits`]). The broker stores and changes records.
 
 mod child;
+mod env;
 pub mod exec;
 mod failed_attempt;
 mod failure_group;
@@ -18,6 +19,7 @@ mod record;
 mod tag;
 
 pub use child::{ChildDigest, InvalidChild, NewChild, child_id};
+pub use env::EnvTooLarge;
 pub use failed_attempt::{AttemptOutcome, FailedAttempt};
 pub use failure_group::FailureGroup;
 pub use fields::field;

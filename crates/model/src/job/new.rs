@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::options::{self, Unique, When};
 use super::prerequisite::{OnFailure, is_input_name};
-use super::{Invalid, Membership, Tag, field, limits, log_path_fault};
+use super::{EnvTooLarge, Invalid, Membership, Tag, field, limits, log_path_fault};
 use crate::name::JobId;
 use crate::route::{Fallback, Priority, Route};
 use crate::sandbox::SandboxSettings;
@@ -121,16 +121,10 @@ impl NewJob {
         if self.script.trim().is_empty() {
             return Err(Invalid::EmptyScript { id: id() });
         }
-        let env = self
-            .env_vars
-            .iter()
-            .map(|(name, value)| name.len() + value.len())
-            .sum();
         let input = self.input.as_ref().map_or(0, Vec::len);
         for (what, size, limit) in [
             ("script", self.script.len(), limits::MAX_SCRIPT),
             ("input", input, limits::MAX_INPUT),
-            ("environment", env, limits::MAX_ENV),
             ("caller's id", self.caller_id.len(), limits::MAX_CALLER),
             ("context's id", self.context_id.len(), limits::MAX_CALLER),
         ] {
@@ -142,6 +136,9 @@ impl NewJob {
                     limit,
                 });
             }
+        }
+        if let Err(source) = EnvTooLarge::check(&self.env_vars) {
+            return Err(Invalid::EnvTooLarge { id: id(), source });
         }
         self.check_text()?;
         for seconds in [Some(self.timeout), self.prerequisite_timeout] {

@@ -12,7 +12,7 @@
 --         'exists'  the id is in use
 --         or 'KIND ANSWER': the answer of enqueue.lua for the callback that it refused; nothing was written
 local now, who, batch = clock(ARGV[1]), ARGV[2], ARGV[3]
-local at, a, stored, fields = stamp(now), 6, {}, {}
+local a, stored, fields = 6, {}, {}
 if redis.call('EXISTS', KEYS[1]) == 1 then return 'exists' end
 redis.call('ZCARD', BATCHES_OPEN) -- ends the call if the key is no such set
 for k = 2, #KEYS, 2 do
@@ -20,7 +20,7 @@ for k = 2, #KEYS, 2 do
   local id, script_type, o, from, behind = read_args(a + 1)
   o = o or {}
   o.callback = kind .. ' ' .. batch
-  local answer = store(id, KEYS[k], KEYS[k + 1], script_type, o, from, now, at, who)
+  local answer = store(id, KEYS[k], KEYS[k + 1], script_type, o, from, now, who)
   if answer ~= 'stored' then
     for _, other in ipairs(stored) do slow_path().drop_job(other) end
     return type(answer) == 'table' and answer or kind .. ' ' .. answer

@@ -6,7 +6,8 @@
 -- ARGV[3..]  per step: its word, the position of its key, the number of its strings, its strings.
 --            Conditions: is: field, value ('' for none); absent; empty (the database); listed: element.
 --            Changes: set: field, value, …; push: element; drop: element; mark: score, member; unmark: member;
---            keep: value, for how many ms; note: most entries, field, value, …; delete (a key of any kind)
+--            keep: value, for how many ms; note: most entries, field, value, …; delete (a key of any kind).
+--            With created_at or updated_at, a set also writes that time in ms
 -- Returns 0, or the number of the first condition that does not hold, from 1: nothing is changed then
 local now = clock(ARGV[1])
 local keys = enter_database(ARGV[2])
@@ -21,8 +22,23 @@ local holds = {
   listed = function(key, a) return redis.call('LPOS', key, a[1]) ~= false end,
 }
 
+-- Sets the exact time beside one in whole seconds, which the caller has read just before. The second may have ended since
+-- then. A message from another context (mw_received_ms) has been created there.
+local EXACT = {created_at = 'mw_created_ms', updated_at = 'mw_updated_ms'}
+local function set_exact(key, field, seconds)
+  local ms = math.min(now, seconds * 1000 + 999)
+  if now - ms > 1000 or ms < seconds * 1000 then return end
+  if field == 'created_at' and redis.call('HGET', key, 'mw_received_ms') then return end
+  redis.call('HSET', key, EXACT[field], int(ms))
+end
+
 local changes = {
-  set = function(key, a) redis.call('HSET', key, unpack(a)) end,
+  set = function(key, a)
+    redis.call('HSET', key, unpack(a))
+    for i = 1, #a, 2 do
+      if EXACT[a[i]] then set_exact(key, a[i], tonumber(a[i + 1]) or 0) end
+    end
+  end,
   push = function(key, a) redis.call('LPUSH', key, a[1]) end,
   drop = function(key, a) redis.call('LREM', key, '0', a[1]) end,
   mark = function(key, a) redis.call('ZADD', key, a[1], a[2]) end,

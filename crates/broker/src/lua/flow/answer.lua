@@ -29,11 +29,11 @@ redis.call('HSET', key, 'mw_answer', ARGV[5] .. ' ' .. ARGV[4])
 if yes then
   local result = '{"answer":"yes","by":"' .. ARGV[4] .. '"}'
   redis.call('HDEL', key, 'error')
-  redis.call('HSET', key, 'status', 'finished', OUTPUT, result, 'updated_at', stamp(now))
+  redis.call('HSET', key, 'status', 'finished', OUTPUT, result, updated(now))
   finalize(key, key, has, 'finished', result, now, nil, ARGV[2])
 else
   local why = 'rejected by actor ' .. ARGV[4]
-  write_error(key, 'error', why, stamp(now))
+  write_error(key, 'error', why, now)
   finalize(key, key, has, 'error', why, now, nil, ARGV[2])
 end
 local what = yes and 'approve' or 'reject'

@@ -20,7 +20,7 @@ local MOST_LISTED = 100000 -- flows
 local now, record_of = clock(ARGV[1]), KEYS[1]
 local is = read(record_of, 'mw_lease', 'mw_dirty')
 if is.mw_lease ~= ARGV[3] then return respond('stale') end
-local of = {flow = ARGV[2], record = record_of, names = KEYS[2], nodes = KEYS[3], plan = KEYS[4], now = now, at = stamp(now), added = {}}
+local of = {flow = ARGV[2], record = record_of, names = KEYS[2], nodes = KEYS[3], plan = KEYS[4], now = now, added = {}}
 redis.call('ZADD', FLOWS_DUE, int(now + tonumber(ARGV[4])), of.flow)
 
 -- The numbers of new jobs, beyond those in the record.

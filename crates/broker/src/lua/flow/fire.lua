@@ -38,10 +38,10 @@ local function draw()
   end
 end
 
--- Returns true if the flow of the last slot has not ended. Before its jobs are stored, it has no status.
+-- Returns true if the flow of the last slot has not ended.
 local function still_runs(flow)
-  local last = read(FLOW .. flow, 'status', 'mw_mark')
-  return last.status and not final(last.status) or (last.mw_mark and not last.status)
+  local status = read(FLOW .. flow, 'status').status
+  return status and not final(status)
 end
 
 if ARGV[9] ~= '' then return stays(ARGV[9]) end
@@ -56,7 +56,8 @@ elseif ARGV[10] ~= '' then
   answer = draw()
   if not answer then return stays('the context has no number left for flows') end
   open_flow(answer, FLOWS .. answer .. ':plan', ARGV[11], ARGV[10], now, 12)
-  redis.call('HSET', FLOW .. answer, 'id', answer, 'mw_schedule', name)
+  redis.call('HSET', FLOW .. answer, 'id', answer, 'status', 'dispatched', 'mw_schedule', name)
+  try('ZADD', FLOWS_LIST, int(now), answer)
   if runs and ARGV[8] == 'replace' then
     redis.call('HSETNX', FLOW .. has.last, 'mw_stop', 'cancelled')
     redis.call('HSET', FLOW .. answer, 'mw_after', has.last)

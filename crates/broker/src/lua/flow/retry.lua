@@ -18,8 +18,8 @@ if not is.status then return respond('missing') end
 if not final(is.status) then return respond('unfinished') end
 redis.call('HDEL', KEYS[1], 'result', 'error', 'mw_stop', 'mw_keep', 'mw_fault', 'mw_expires', 'mw_looked', 'mw_halted')
 redis.call('HINCRBY', KEYS[1], 'mw_retries', 1)
-redis.call('HSET', KEYS[1], 'status', 'started', 'result', '{}', 'updated_at', stamp(now), 'mw_retry', ARGV[4],
-  'mw_retried', is.mw_ends or '0')
+redis.call('HSET', KEYS[1], 'status', 'started', 'result', '{}', 'mw_retry', ARGV[4],
+  'mw_retried', is.mw_ends or '0', updated(now))
 if not string.find(' ' .. (is.mw_retried_by or '') .. ' ', ' ' .. ARGV[5] .. ' ', 1, true) then
   redis.call('HSET', KEYS[1], 'mw_retried_by', (is.mw_retried_by and is.mw_retried_by .. ' ' or '') .. ARGV[5])
 end

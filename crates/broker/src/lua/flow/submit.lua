@@ -17,7 +17,7 @@
 --         'again'  the call is to be repeated
 --         'none'   all numbers of jobs are used up
 local now, record, flow = clock(ARGV[1]), KEYS[1], ARGV[3]
-local at, is = stamp(now), read(KEYS[1], 'mw_mark', 'mw_sealed')
+local is = read(KEYS[1], 'mw_mark', 'mw_sealed')
 
 if ARGV[4] == 'open' and redis.call('EXISTS', record) == 0 then
   open_flow(flow, KEYS[2], ARGV[6], ARGV[5], now, 7)
@@ -30,7 +30,7 @@ if ARGV[4] == 'add' then
   local a = 7
   while a <= #ARGV do
     local node, generation = ARGV[a], ARGV[a + 1]
-    local behind, key = store_job(flow, ARGV[6], KEYS[3], a, at)
+    local behind, key = store_job(flow, ARGV[6], KEYS[3], a, now)
     if not behind then return respond(key) end
     if key then
       redis.call('HSET', key, 'mw_waiting', '"flow ' .. flow .. '"')
@@ -41,7 +41,8 @@ if ARGV[4] == 'add' then
   return respond('stored')
 end
 
-redis.call('HSET', record, 'status', 'dispatched', 'mw_sealed', '1', 'updated_at', at, unpack(ARGV, 7))
+redis.call('HSET', record, 'status', 'dispatched', 'mw_sealed', '1', updated(now))
+redis.call('HSET', record, unpack(ARGV, 7))
 if ARGV[6] ~= '' then redis.call('HSET', record, 'mw_expires', int(now + tonumber(ARGV[6]))) end
 try('ZADD', FLOWS_LIST, int(now), flow)
 event('flow ' .. flow, 'submit', ARGV[2])

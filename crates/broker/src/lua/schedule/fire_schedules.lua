@@ -10,7 +10,7 @@
 -- Returns per schedule the outcome of each slot: the answer of enqueue.lua, 'skipped', or why it stays; 'changed' alone
 --         if the schedule has changed
 local now, who = clock(ARGV[1]), ARGV[2]
-local at, answers, k, a = stamp(now), {}, 1, 3
+local answers, k, a = {}, 1, 3
 local AGAIN = 5000 -- ms until slots that stayed are tried again
 local counted = {stored = 'runs', skipped = 'skipped'}
 
@@ -38,7 +38,7 @@ local function decide(key, control, overlap, timeout, id, script_type, o, from)
     o = o or {}
     o.after, o.on_failure, o.timeout = with_its_own(last, has), 'continue', timeout
   end
-  local answer = store(id, KEYS[k], KEYS[k + 1], script_type, o, from, now, at, who)
+  local answer = store(id, KEYS[k], KEYS[k + 1], script_type, o, from, now, who)
   -- The job runs however its prerequisites end.
   if replaces and answer == 'stored' then redis.call('HSET', KEYS[k], 'mw_on_failure', 'continue') end
   return answer

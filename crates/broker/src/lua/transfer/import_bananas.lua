@@ -18,7 +18,7 @@
 local NEAR = 10000 -- ms before its time in which Bananas' scheduler may move a job: its clock may be ahead
 local place, running, held, waiting = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local now, who, depth, kind, overdue = clock(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5] == '1'
-local at, results, a = stamp(now), {}, 6
+local results, a = {}, 6
 redis.call('ZCARD', TAKEN) -- ends the call if the key is no such set, with nothing written
 
 -- Returns why a job stays in its place, false if it does not.
@@ -37,7 +37,7 @@ end
 -- Stores a dead letter.
 local function store_dead(id, key, queue, script_type, from, died, why)
   if redis.call('EXISTS', key) == 1 then return 'exists' end
-  write_record(key, id, script_type, 'error', at, from)
+  write_record(key, id, script_type, 'error', now, from)
   redis.call('HSET', key, 'error', why, 'mw_dead', 'failed')
   try('ZADD', DEAD, int(math.min(now, tonumber(died) or now)), id)
   for _, what in ipairs({'created', 'failed', 'dead'}) do count(queue, what) end
@@ -55,7 +55,7 @@ for k = 5, #KEYS, 3 do
   local answer = stays(id, KEYS[k], time, seen)
   if not answer then
     if kind == 'dead' then answer = store_dead(id, key, KEYS[k + 2], script_type, from, time, why)
-    else answer = store(id, key, KEYS[k + 2], script_type, o, from, now, at, who) end
+    else answer = store(id, key, KEYS[k + 2], script_type, o, from, now, who) end
     local is = answer == 'exists' and read(key, 'mw_bananas', 'status')
     if answer == 'stored' then
       leave_place(id)

@@ -11,7 +11,7 @@ use crate::verb::{MAX_ITEMS, at_most};
 use crate::{Broker, Error};
 
 /// Fields for a list of jobs: route and outcome, in a few short fields.
-const SUMMARY: [&str; 39] = [
+const SUMMARY: [&str; 41] = [
     field::FLOW,
     field::ID,
     field::STATUS,
@@ -27,6 +27,8 @@ const SUMMARY: [&str; 39] = [
     field::REPLY,
     field::CREATED_AT,
     field::UPDATED_AT,
+    field::CREATED_MS,
+    field::UPDATED_MS,
     field::ERROR,
     field::ATTEMPT,
     field::LOST,

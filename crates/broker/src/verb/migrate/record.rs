@@ -99,7 +99,7 @@ impl Open {
             route,
             written_at: updated_at
                 .or(created_at)
-                .and_then(|at| stored::time(keys, &at)),
+                .and_then(|at| stored::time(keys, &at, None)),
         })
     }
 

@@ -255,16 +255,23 @@ impl Broker {
         pipe.ignore_errors();
         for (_, id) in jobs {
             pipe.cmd("HMGET").arg(self.keys.job_hash_key(id));
-            pipe.arg(field::UPDATED_AT).arg(field::CREATED_AT);
+            pipe.arg(field::UPDATED_AT).arg(field::UPDATED_MS);
+            pipe.arg(field::CREATED_AT).arg(field::CREATED_MS);
         }
         let conn = &mut self.conn.clone();
         let rows: Vec<RedisResult<Vec<Option<Vec<u8>>>>> =
             pipe.query_async(conn).await.map_err(failed)?;
         let ready = |row: RedisResult<Vec<Option<Vec<u8>>>>| {
-            let times = row.unwrap_or_default().into_iter().flatten();
-            times
-                .map(text)
-                .find_map(|time| stored::time(&self.keys, &time))
+            let texts: Vec<_> = row
+                .unwrap_or_default()
+                .into_iter()
+                .map(|of| of.map(text))
+                .collect();
+            let time = |pair: &[Option<String>]| {
+                let [at, ms] = pair else { return None };
+                stored::time(&self.keys, at.as_deref()?, ms.as_deref())
+            };
+            texts.chunks(2).find_map(time)
         };
         Ok(rows.into_iter().map(ready).collect())
     }

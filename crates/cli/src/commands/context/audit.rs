@@ -104,7 +104,7 @@ fn print(context: &mut App, entry: &AuditEntry) -> Result<(), OutError> {
     if context.out.is_json() {
         return context.out.json(entry);
     }
-    let at = time::iso(u64::from(entry.at) * 1000);
+    let at = time::iso(entry.at_ms);
     let change = match entry.before.is_empty() {
         true => one_line(&entry.after, SHOWN),
         false => format!(

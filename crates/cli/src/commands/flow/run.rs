@@ -174,12 +174,8 @@ pub(super) fn print(view: &FlowView, context: &mut App) -> Result<Exit, CommandE
         context.out.json(view)?;
         return Ok(exit);
     }
-    for (name, value) in &view.outputs {
-        let text = match value {
-            serde_json::Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        match (view.outputs.len(), std::io::stdout().is_terminal()) {
+    for (name, text) in &view.result {
+        match (view.result.len(), std::io::stdout().is_terminal()) {
             (1, _) => context.out.line(text)?,
             _ => context.out.line(format_args!("{name}: {text}"))?,
         }

@@ -108,7 +108,7 @@ impl Row for Listed<'_> {
             message.status.to_string(),
             outcome(self.view),
             other,
-            time::iso(u64::from(message.created_at) * 1000),
+            time::iso(self.view.created_ms),
             text,
         ]
     }

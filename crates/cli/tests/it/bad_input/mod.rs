@@ -256,7 +256,7 @@ on_all_data! {
         let done = ground.run(&["run", "a.rhai", "--env", "TOKEN:geheim"]).exits(USAGE);
         assert!(!done.stderr.contains("geheim"), "{}", done.stderr);
         let large = format!("A={}", "x".repeat(64 * 1024));
-        refused(ground, &["run", "a.rhai", "--env", &large], USAGE, &["the environment takes", "65536"]);
+        refused(ground, &["run", "a.rhai", "--env", &large], USAGE, &["the environment takes 65537 bytes, `A` alone 65537", "65536"]);
     }
 
     fn inputs(ground: &Ground) {

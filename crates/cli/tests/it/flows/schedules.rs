@@ -121,6 +121,41 @@ fn a_deployed_flow_runs_by_name_and_by_its_schedule() {
 }
 
 #[test]
+fn the_flow_of_a_slot_is_seen_before_a_worker_has_it() {
+    let Some(ground) = Ground::embedded() else {
+        return;
+    };
+    let flow = "flow: f\nschedule: '@daily'\njobs: {a: {script: '42', type: osis}}\n";
+    ground.file("f.yaml", flow);
+    ground.run(&["flow", "deploy", "f.yaml"]).ok();
+    let shown = |command: &[&str]| ground.run(&[command, &["--json"]].concat()).ok().json();
+    for id in ["1", "2"] {
+        assert_eq!(
+            ground.run(&["schedule", "run", "f"]).ok().stdout,
+            format!("{id}\n")
+        );
+        let status = shown(&["flow", "status", id]);
+        assert_eq!(
+            (&status["status"], &status["jobs"][0]["status"]),
+            (&json("\"dispatched\""), &json("\"waiting\""))
+        );
+    }
+    let list = ground.run(&["flow", "list", "--json"]).ok();
+    let ids: Vec<_> = list
+        .stdout
+        .lines()
+        .map(|line| json(line)["id"].clone())
+        .collect();
+    assert_eq!(ids, [2, 1]);
+    assert_eq!(shown(&["flow", "dag", "1"])["nodes"][0]["id"], "a");
+    ground.run(&["flow", "cancel", "2"]).ok();
+    let _worker = ground.worker(&["--context", "1", "--type", "osis"]);
+    ground.run(&["flow", "status", "1", "--wait"]).ok();
+    let cancelled = ground.run(&["flow", "status", "2", "--wait"]).exits(1);
+    assert!(cancelled.stderr.contains("stopped"), "{}", cancelled.stderr);
+}
+
+#[test]
 fn a_schedule_refuses_what_flows_do_not_have() {
     let Some(ground) = Ground::embedded() else {
         return;

@@ -91,7 +91,7 @@ on_all_data! {
         ground.run(&["job", "wait", "bad"]).exits(1);
         let job = ground.run(&["job", "status", "bad", "--json"]).ok().json();
         worker.stop();
-        let error = format!("cannot start `{}`: No such file or directory (os error 2)", bad.display());
+        let error = format!("cannot start `{}`: No such file or directory (os error 2): its interpreter `/no/such/interpreter` does not exist", bad.display());
         assert_eq!((&job["error"], &job["attempts"]), (&serde_json::json!(error), &json("1")));
     }
 

@@ -18,6 +18,7 @@ cases![
     what_is_kept_goes,
     a_deleted_key_is_gone,
     an_entry_has_its_time,
+    a_time_in_seconds_has_its_milliseconds,
     numbers_follow,
     numbers_of_others_are_stepped_over,
     numbers_end,
@@ -233,6 +234,35 @@ async fn an_entry_has_its_time(world: &World) -> Outcome {
 async fn draw(world: &World) -> Got<Option<u32>> {
     let [counter, prefix] = [key(world, "n")?, key(world, "o:")?];
     Ok(world.contexts().draw(NODE, &counter, &prefix).await?)
+}
+
+async fn a_time_in_seconds_has_its_milliseconds(world: &World) -> Outcome {
+    let hash = key(world, "h")?;
+    let now = world.now();
+    let exact = async |seconds: u64, more: &[(&str, &str)]| -> Got<[Option<String>; 2]> {
+        world.raw::<()>(&["DEL", &hash]).await?;
+        let seconds = seconds.to_string();
+        let times = [("created_at", &*seconds), ("updated_at", &seconds)];
+        let commit = Commit::default().set(&hash, more.iter().copied());
+        put(world, commit.set(&hash, times)).await?;
+        let words = ["HMGET", &hash, "mw_created_ms", "mw_updated_ms"];
+        world.raw(&words).await
+    };
+    let both = |ms: u64| [Some(ms.to_string()), Some(ms.to_string())];
+    let second = now / 1000;
+    same!(exact(second, &[]).await?, both(now));
+    // The second has ended since the caller has read the time.
+    same!(exact(second - 1, &[]).await?, both(second * 1000 - 1));
+    for other in [second - 2, second + 1, 0] {
+        same!(exact(other, &[]).await?, [None, None]);
+    }
+    // A message of another context has been created there.
+    let received = [("mw_received_ms", "1")];
+    same!(
+        exact(second, &received).await?,
+        [None, Some(now.to_string())]
+    );
+    Ok(())
 }
 
 async fn numbers_follow(world: &World) -> Outcome {

@@ -9,6 +9,7 @@ use meshwork_model::keys::context::JobKey;
 use meshwork_model::name::JobId;
 use meshwork_model::outcome::FailureKind;
 use meshwork_model::route::Route;
+use meshwork_model::time::iso;
 use redis::aio::ConnectionLike as _;
 
 use crate::cases::harness::world::{Got, LEASE_MS, START, WORKER};
@@ -34,8 +35,9 @@ cases![
     keys_of_another_database_are_read_and_changed,
 ];
 
-/// Start time of the cases, in seconds.
+/// Start time of the cases, in seconds and in milliseconds.
 const SECONDS: &str = "1700000000";
+const MS: &str = "1700000000123";
 
 /// Returns the key of a job of caller 12.
 pub(crate) fn job_of(world: &World, id: u32) -> Got<String> {
@@ -106,6 +108,24 @@ async fn a_job_of_a_plain_client_is_run(world: &World) -> Outcome {
         same!(record["updated_at"], "1700000005");
         check!(!record.contains_key("output"));
         let read = world.read(&key).await?;
+        same!(
+            (read.started_ms, read.updated_at.as_str()),
+            (Some(START), "2023-11-14T22:13:25.123Z")
+        );
+        // A plain runner knows only seconds: its end is not before the start.
+        let seconds = (START / 1000).to_string();
+        world
+            .raw::<()>(&["HSET", &key, "updated_at", &seconds])
+            .await?;
+        same!(world.read(&key).await?.updated_at, iso(START));
+        let later = (START / 1000 + 9).to_string();
+        world
+            .raw::<()>(&["HSET", &key, "updated_at", &later])
+            .await?;
+        same!(
+            world.read(&key).await?.updated_at,
+            "2023-11-14T22:13:29.000Z"
+        );
         same!(read.output.as_deref(), Some(&b"42"[..]));
         // The client did not request a reply.
         same!(world.raw::<u32>(&["EXISTS", &world.reply(&key)]).await?, 0);
@@ -132,7 +152,9 @@ async fn a_new_job_has_the_fields_of_the_specification(world: &World) -> Outcome
             ("dependends", "[]"),
             ("env_vars", r#"{"A":"1"}"#),
             ("id", "1"),
+            ("mw_created_ms", MS),
             ("mw_reply", "1"),
+            ("mw_updated_ms", MS),
             ("prerequisites", "[]"),
             ("result", "{}"),
             ("retries", "0"),
@@ -176,7 +198,7 @@ async fn both_paths_of_a_claim_read_the_same_record(world: &World) -> Outcome {
             (ids, work, job.created_at)
         };
         same!(summary(&short), summary(&long));
-        same!(short.created_at, "2023-11-14T22:13:20.000Z");
+        same!(short.created_at, iso(START));
         Ok(())
     })
     .await

@@ -98,7 +98,9 @@ async fn a_slot_stores_one_flow(world: &World) -> Outcome {
             [text("id"), text("caller_id"), text("mw_name")],
             ["1", "12", "f"]
         );
-        same!([text("mw_schedule"), text("status")], ["f", ""]);
+        // It is seen before a worker has stored its jobs.
+        same!([text("mw_schedule"), text("status")], ["f", "dispatched"]);
+        same!(ground.flows.list(0, 10).await?, vec![ground.id]);
         same!(text("mw_mark"), format!("slot {SLOT}"));
         check!(text("env_vars").contains("MESHWORK_SLOT"));
         let plan = ground.flows.plan(ground.id).await?.unwrap_or_default();

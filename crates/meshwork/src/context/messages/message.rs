@@ -6,7 +6,9 @@ use meshwork_model::context::{
     Log, LogLevel, Message, MessageEvent, MessageStatus, MessageType, NodeId, Overdue, Reason,
     field,
 };
+use meshwork_model::job::field as job_field;
 use meshwork_model::keys::context::{ContextId, Counter, MessageKey};
+use meshwork_model::time;
 use serde::Serialize;
 
 use crate::context::audit::{COORDINATOR, Change};
@@ -49,6 +51,12 @@ pub struct MessageView {
     /// Time of the request to cancel it, in milliseconds since 1970.
     #[serde(rename = "mw_cancel", skip_serializing_if = "Option::is_none")]
     pub cancel_at: Option<u64>,
+    /// Time of its creation, in milliseconds since 1970; whole seconds if it comes from another context.
+    #[serde(rename = "mw_created_ms")]
+    pub created_ms: u64,
+    /// Time of the last change, in milliseconds since 1970.
+    #[serde(rename = "mw_updated_ms")]
+    pub updated_ms: u64,
     /// Time of its acknowledgement to the sender, in seconds since 1970.
     #[serde(skip)]
     pub acked_at: Option<u32>,
@@ -94,8 +102,13 @@ impl MessageView {
         let cancel_at = text(field::CANCEL).and_then(|at| at.parse().ok());
         let result = text(field::RESULT_MESSAGE);
         let reason = text(field::REASON).filter(|code| Reason::is_code(code));
+        let ms = |name| text(name).and_then(|value| value.parse::<u64>().ok());
+        let exact = [ms(job_field::CREATED_MS), ms(job_field::UPDATED_MS)];
+        let message = Message::from_fields(context, key, fields)?;
         Ok(Some(Self {
-            message: Message::from_fields(context, key, fields)?,
+            created_ms: time::exact(message.created_at.into(), exact[0]),
+            updated_ms: time::exact(message.updated_at.into(), exact.into_iter().flatten()),
+            message,
             written_status,
             nonce: nonce.filter(|nonce| is_nonce(nonce)),
             origin: origin.and_then(|origin| origin.parse().ok()),

@@ -1,5 +1,6 @@
 //! The engine of expressions: Rhai without clock, randomness and output, within bounds, and with names that are jobs.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 use std::thread;
 
@@ -25,7 +26,7 @@ const STACK: usize = if cfg!(debug_assertions) {
     512 << 20
 };
 /// The letter before the names of jobs in what Rhai reads: words of Rhai may be names of jobs, such as `export`.
-const MARK: char = 'J';
+const MARK: &str = "J";
 /// Words of Rhai that are names of jobs only with a dot behind them.
 pub(super) const KEYWORDS: [&str; 24] = [
     "true",
@@ -107,6 +108,29 @@ pub(super) fn on_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, St
     })
 }
 
+/// A change of an expression: the byte at which it begins, the number of bytes that are replaced, and the new text.
+type Edit = (usize, usize, &'static str);
+
+/// Returns the changes that put a text in single quotes into double ones. None is shorter than what it replaces.
+fn double_quoted(expression: &str, text: Range<usize>) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    let mut bytes = expression[text.clone()].bytes().enumerate();
+    while let Some((at, byte)) = bytes.next() {
+        let at = text.start + at;
+        match byte {
+            b'\\' => {
+                if let Some((_, b'\'')) = bytes.next() {
+                    edits.push((at, 2, "\\x27"));
+                }
+            }
+            b'\'' => edits.push((at, 1, "\"")),
+            b'"' => edits.push((at, 0, "\\")),
+            _ => {}
+        }
+    }
+    edits
+}
+
 /// An expression in the words of Rhai, and the bytes at which a letter was put in.
 pub(super) struct Marked {
     text: String,
@@ -114,17 +138,24 @@ pub(super) struct Marked {
 }
 
 impl Marked {
-    /// Marks the names of jobs in an expression.
+    /// Marks the names of jobs in an expression. Texts in single quotes become texts of Rhai, which has characters there.
     pub(super) fn new(expression: &str, is_job: impl Fn(&str) -> bool) -> Self {
         let own = |name: &Name<'_>| {
             !name.called && is_job(name.text) && (name.dotted || !KEYWORDS.contains(&name.text))
         };
+        let scan = lexer::whole(expression);
+        let names = scan.names.into_iter().filter(own);
+        let mut edits: Vec<Edit> = names.map(|name| (name.start, 0, MARK)).collect();
+        for text in scan.single_quoted {
+            edits.extend(double_quoted(expression, text));
+        }
+        edits.sort_by_key(|(start, ..)| *start);
         let (mut text, mut copied, mut marks) = (String::new(), 0, Vec::new());
-        for name in lexer::names(expression).into_iter().filter(own) {
-            text.push_str(&expression[copied..name.start]);
-            text.push(MARK);
-            marks.push(name.start);
-            copied = name.start;
+        for (start, length, new) in edits {
+            text.push_str(&expression[copied..start]);
+            text.push_str(new);
+            marks.extend((length..new.len()).map(|_| start));
+            copied = start + length;
         }
         text.push_str(&expression[copied..]);
         Self { text, marks }

@@ -1,4 +1,7 @@
-//! The names that an expression uses, and the end of an expression within a template, found without parsing it.
+//! The names and the texts in single quotes of an expression, and the end of an expression within a template, found
+//! without parsing it.
+
+use std::ops::Range;
 
 /// A name in an expression that is no property and no key of a map.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,13 +19,20 @@ pub(super) struct Name<'a> {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Scan<'a> {
     pub(super) names: Vec<Name<'a>>,
+    /// The bytes of each text in single quotes, with its quotes.
+    pub(super) single_quoted: Vec<Range<usize>>,
     /// The byte at which `}}` ends the expression, where one was looked for. None: it has no end.
     pub(super) end: Option<usize>,
 }
 
 /// The names of an expression that is the whole text.
 pub(super) fn names(text: &str) -> Vec<Name<'_>> {
-    Lexer::new(text).scan(false).names
+    whole(text).names
+}
+
+/// An expression that is the whole text.
+pub(super) fn whole(text: &str) -> Scan<'_> {
+    Lexer::new(text).scan(false)
 }
 
 /// The expression at the start of a text, up to the `}}` that belongs to no map and no text within it.
@@ -117,6 +127,7 @@ impl<'a> Lexer<'a> {
 
     /// A text in quotes. Names within `${…}` of a text in backticks are found, too.
     fn quoted(&mut self, quote: char) {
+        let start = self.at;
         self.at += 1;
         while let Some(c) = self.rest().chars().next() {
             if c == '\\' && quote != '`' {
@@ -127,9 +138,12 @@ impl<'a> Lexer<'a> {
             } else {
                 self.at += c.len_utf8();
                 if c == quote {
-                    return;
+                    break;
                 }
             }
+        }
+        if quote == '\'' {
+            self.found.single_quoted.push(start..self.at);
         }
     }
 

@@ -24,7 +24,7 @@ use serde_json::{Map, Value, json};
 use crate::runtime::rhai::value::{MAX_NESTED, dynamic};
 pub use check::{Fault, check, hints, output_names};
 use engine::Marked;
-pub use template::{fill, fill_text};
+pub use template::{fill, fill_text, is_fixed};
 pub use value::output_value;
 
 /// The most operations of one expression, as Rhai counts them.

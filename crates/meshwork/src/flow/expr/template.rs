@@ -52,6 +52,19 @@ pub fn fill_text(template: &Text, facts: &Facts<'_>) -> Result<String, ExprError
     Ok(out)
 }
 
+/// True if only the inputs and the environment of the flow decide the text of a template.
+#[must_use]
+pub fn is_fixed(template: &Text) -> bool {
+    let is_fixed = |part: &Part<'_>| match part {
+        Part::Literal(_) => true,
+        Part::Expression(expression) => lexer::names(expression).iter().all(|name| {
+            matches!(name.text, "inputs" | "env")
+                || name.called && !matches!(name.text, "failed" | "always")
+        }),
+    };
+    parts(&template.text).is_ok_and(|parts| parts.iter().all(is_fixed))
+}
+
 /// A JSON value whose texts are templates. A text that is one expression alone becomes its value, of any kind.
 ///
 /// # Errors

@@ -65,6 +65,14 @@ fn values_of_expressions() {
         ("export.result.count + #{a: 1}.a", json!(3)),
         ("`${fetch.result.count} files`", json!("2 files")),
         ("\"fetch.result }}\"", json!("fetch.result }}")),
+        // A text may be in single quotes.
+        ("inputs.day == 'today' && 'a' == \"a\"", json!(true)),
+        (
+            "'' + 'say \"hi\"' + ' it\\'s' + \"'\"",
+            json!("say \"hi\" it's'"),
+        ),
+        ("'fetch.result' + `${'x' + 1}`", json!("fetch.resultx1")),
+        ("'a\\\\' + fetch.status", json!("a\\finished")),
     ] {
         assert_eq!(value(expression), Ok(wanted), "{expression}");
     }
@@ -96,6 +104,8 @@ fn errors_name_the_expression_and_the_place() {
     assert!(said.contains("(line 2, character 17)"), "{said}");
     let said = value("export.result.count + export.result.nope").unwrap_err();
     assert!(said.contains("(character 37)"), "{said}");
+    let said = value("'\"it\\'s\"' + export.result.nope").unwrap_err();
+    assert!(said.contains("(character 26)"), "{said}");
     let deep = format!("{}1{}", "(".repeat(100), ")".repeat(100));
     assert!(value(&deep).unwrap_err().contains("maximum complexity"));
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use meshwork_model::flow::{Ancestors, Graph, Node, Plan, Text, Work};
+use meshwork_model::job::EnvTooLarge;
 use serde_json::{Map, Value};
 
 use super::state::{Decision, End, FlowState, JobRun, Phase, Prepared};
@@ -41,7 +42,36 @@ impl<'a> Decider<'a> {
         let env = plan.env.iter();
         let env = env.map(|(name, text)| Ok((name.clone(), expr::fill_text(text, &facts)?)));
         decider.env = env.collect::<Result<_, ExprError>>()?;
+        check_env(&decider.env)?;
         Ok(decider)
+    }
+
+    /// Checks the environments of all jobs before the flow starts, as far as its inputs decide them. The rest is checked
+    /// when the job starts.
+    ///
+    /// # Errors
+    ///
+    /// The environment of a job is impossible, as its inputs make it.
+    pub fn check_environments(&self) -> Result<(), ExprError> {
+        let facts = Facts {
+            inputs: self.inputs(),
+            env: self.env.clone(),
+            ..Facts::default()
+        };
+        for node in self.plan.jobs.iter().filter(|node| !node.env.is_empty()) {
+            let mut env = self.env.clone();
+            for (name, text) in &node.env {
+                // A failure of an expression is one of its job.
+                let value = expr::is_fixed(text).then(|| expr::fill_text(text, &facts));
+                let value = value.and_then(Result::ok).unwrap_or_default();
+                env.insert(name.clone(), value);
+            }
+            check_env(&env).map_err(|error| ExprError {
+                at: node.at,
+                message: format!("job `{}`: {error}", node.name),
+            })?;
+        }
+        Ok(())
     }
 
     /// Returns the graph of the plan.
@@ -273,6 +303,7 @@ impl<'a> Decider<'a> {
             work.env
                 .insert(name.clone(), expr::fill_text(text, &facts(&text.text))?);
         }
+        check_env(&work.env)?;
         for (name, input) in &node.inputs {
             let value = match input.value.to_string() {
                 text if text.contains("{{") => expr::fill(&input.value, input.at, &facts(&text))?,
@@ -315,6 +346,18 @@ impl<'a> Decider<'a> {
             }
         }
         facts
+    }
+}
+
+/// Checks an environment whose expressions are evaluated.
+fn check_env(env: &BTreeMap<String, String>) -> Result<(), ExprError> {
+    let error = |message| ExprError { at: None, message };
+    EnvTooLarge::check(env).map_err(|why| error(why.to_string()))?;
+    match env.iter().find(|(_, value)| value.contains('\0')) {
+        Some((name, _)) => Err(error(format!(
+            "the variable `{name}` contains a NUL character, which no environment can have"
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -289,6 +289,45 @@ fn an_expression_that_fails_fails_its_job() {
 }
 
 #[test]
+fn an_environment_that_cannot_be_fails_its_job() {
+    let large = "x".repeat(65_536);
+    for (value, says) in [
+        (large.as_str(), "takes 65537 bytes, `V` alone 65537"),
+        ("a\0b", "the variable `V` contains a NUL character"),
+    ] {
+        let mut of_result = plan(&[("a", &[]), ("b", &["a"])]);
+        let env = &mut job(&mut of_result, "b").env;
+        env.insert("V".to_owned(), "{{a.result}}".into());
+        let decider = Decider::new(&of_result).unwrap();
+        assert_eq!(decider.check_environments(), Ok(()));
+        let values = BTreeMap::from([("a", json!(value))]);
+        let world = World {
+            values,
+            ..World::default()
+        };
+        let report = world.run(&of_result);
+        let Some(End::Failed(error)) = report.state.jobs[1].phase.end() else {
+            panic!("{}", ends(&of_result, &report));
+        };
+        assert!(error.contains(says), "{error}");
+        // An input is known before the flow starts.
+        let mut of_input = of_result.clone();
+        of_input.inputs.insert("x".to_owned(), json!(value));
+        let env = &mut job(&mut of_input, "b").env;
+        env.insert("V".to_owned(), "{{inputs.x}}".into());
+        let decider = Decider::new(&of_input).unwrap();
+        let error = decider.check_environments().unwrap_err().to_string();
+        assert!(
+            error.starts_with("job `b`: ") && error.contains(says),
+            "{error}"
+        );
+        of_input.env.insert("V".to_owned(), "{{inputs.x}}".into());
+        let error = Decider::new(&of_input).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
+}
+
+#[test]
 fn a_foreach_gives_a_list_by_index() {
     let mut plan = plan(&[("a", &[]), ("b", &["a"]), ("c", &["b"])]);
     let b = job(&mut plan, "b");

@@ -230,9 +230,14 @@ fn is_final(status: &str) -> bool {
 
 /// Returns the output of a job in the form that expressions use.
 fn output(result: Option<Vec<u8>>) -> serde_json::Value {
-    let plain = result.and_then(stored::plain_output);
-    let text = plain.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let text = result.and_then(output_text);
     text.map_or(serde_json::Value::Null, |text| {
         super::expr::output_value(&text)
     })
+}
+
+/// Returns the text of a job's output.
+fn output_text(result: Vec<u8>) -> Option<String> {
+    let plain = stored::plain_output(result)?;
+    Some(String::from_utf8_lossy(&plain).into_owned())
 }

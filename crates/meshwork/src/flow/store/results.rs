@@ -1,14 +1,16 @@
 //! Results and errors of ended jobs. A step reads only those that its decisions need: for expressions, for a `foreach`
 //! whose items have all ended, and for the result of the flow.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use meshwork_broker::flow::{Flows, MAX_MOVES};
 use meshwork_model::flow::limits::MAX_RESULTS;
 use meshwork_model::flow::{Node, Plan, Work};
+use serde_json::Value;
 
 use super::view::View;
-use super::{FlowError, output};
+use super::{FlowError, output, output_text};
+use crate::flow::expr::output_value;
 use crate::flow::run::{Decider, End, FlowState, Phase};
 
 /// Place of a result: a job, or one of its items.
@@ -22,6 +24,8 @@ pub(super) const GONE: &str = "its record is gone";
 pub(super) struct Results {
     known: BTreeSet<ResultSlot>,
     bytes: usize,
+    /// The outputs of jobs whose texts differ from those of their values, such as `1e5` and `"text"`.
+    written: BTreeMap<usize, String>,
 }
 
 impl Results {
@@ -48,6 +52,9 @@ impl Results {
             for ((place, _), mut fields) in found.into_iter().zip(fields) {
                 let (error, result) = (fields.pop().flatten(), fields.pop().flatten());
                 self.bytes += result.as_ref().map_or(0, Vec::len);
+                if let ((job, None), Some(result)) = (place, &result) {
+                    self.note_written(job, result);
+                }
                 put(&mut view.state, place, result, error);
             }
         }
@@ -58,6 +65,33 @@ impl Results {
             )));
         }
         Ok(())
+    }
+}
+
+impl Results {
+    fn note_written(&mut self, job: usize, result: &[u8]) {
+        let Some(text) = output_text(result.to_vec()) else {
+            return;
+        };
+        if text != text_of(&output_value(&text)) {
+            self.written.insert(job, text);
+        }
+    }
+
+    /// Returns the text of an output of the flow, and whether it is JSON. An output that is the result of a job has the
+    /// job's text.
+    pub(super) fn output(&self, job: Option<usize>, value: &Value) -> (String, bool) {
+        match job.and_then(|job| self.written.get(&job)) {
+            Some(text) => (text.clone(), true),
+            None => (text_of(value), !value.is_string()),
+        }
+    }
+}
+
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     }
 }
 

@@ -10,9 +10,9 @@ use super::{FlowClient, FlowError, is_final, view};
 /// Pause between two checks of a flow that has to end first.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Returns true for the record of a flow that a schedule has started.
-pub(super) fn is_scheduled(record: &FlowFields) -> bool {
-    record.contains_key("mw_schedule")
+/// Returns true for the record of a flow that a schedule has started, and whose jobs are not stored yet.
+pub(super) fn is_without_jobs(record: &FlowFields) -> bool {
+    record.contains_key("mw_schedule") && !record.contains_key("mw_sealed")
 }
 
 /// Stores the jobs of the flow, and starts it. Another step continues after a crash, since each call may be repeated.
@@ -54,8 +54,5 @@ pub(super) async fn complete(
 }
 
 fn still_runs(before: &FlowFields) -> bool {
-    match before.get("status") {
-        Some(status) => !is_final(status),
-        None => !before.is_empty(),
-    }
+    before.get("status").is_some_and(|status| !is_final(status))
 }

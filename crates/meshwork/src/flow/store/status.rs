@@ -1,6 +1,6 @@
 //! Status of a flow, for people and programs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use meshwork_broker::flow::{Flows, MAX_MOVES};
 use meshwork_model::flow::Plan;
@@ -9,6 +9,7 @@ use meshwork_model::time;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::step::JSON_OUTPUTS;
 use super::view::{self, View};
 use super::{FlowError, is_final, output};
 use crate::flow::run::{End, Phase};
@@ -35,8 +36,11 @@ pub struct FlowView {
     /// Time of its end (RFC 3339).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<String>,
-    /// Outputs of the flow, if it finished.
+    /// Outputs of the flow, if it finished: as JSON where the result of a job or an expression has made them, else as text.
     pub outputs: BTreeMap<String, Value>,
+    /// The same outputs as texts, as the record has them.
+    #[serde(skip)]
+    pub result: BTreeMap<String, String>,
     /// Its jobs in the order of the plan.
     pub jobs: Vec<JobView>,
 }
@@ -70,8 +74,9 @@ pub struct JobView {
     /// Time of its end (RFC 3339).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<String>,
-    /// The time of its last change, in seconds since 1970.
-    pub updated_at: u64,
+    /// The time of its last change (RFC 3339).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<String>,
     /// The items of a `foreach`, in their order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<ItemView>,
@@ -122,9 +127,13 @@ impl FlowView {
 }
 
 /// Returns the status word of a phase.
-fn word(phase: &Phase, started: bool) -> &'static str {
+fn word(phase: &Phase, fields: &Fields) -> &'static str {
+    let started = is_started(fields);
+    // A job of a plain client is released from the start, and waits by itself.
+    let waits = !started && text(fields, 7).is_some();
     match phase {
         Phase::Waiting => "waiting",
+        Phase::Released if waits => "waiting",
         Phase::Released | Phase::Started if started => "started",
         Phase::Released | Phase::Started => "ready",
         Phase::Ended(End::Finished(_)) => "finished",
@@ -137,13 +146,15 @@ fn word(phase: &Phase, started: bool) -> &'static str {
 type Fields = Vec<Option<Vec<u8>>>;
 /// Keys and fields of stored jobs, by place.
 type Records = BTreeMap<(usize, Option<usize>), (JobKey, Fields)>;
-const FIELDS: [&str; 6] = [
+const FIELDS: [&str; 8] = [
     "status",
     "result",
     "error",
     "mw_question",
     "updated_at",
     "mw_started",
+    "mw_updated_ms",
+    "mw_waiting",
 ];
 
 /// Reads some fields of all stored jobs.
@@ -178,12 +189,27 @@ fn number(fields: &Fields, number: usize) -> Option<u64> {
     text(fields, number)?.parse().ok()
 }
 
-/// Returns the start and the end of a job.
-fn times(phase: &Phase, fields: &Fields) -> (Option<String>, Option<String>) {
-    let started = number(fields, 5).map(time::iso);
-    let is_ended = matches!(phase, Phase::Ended(_));
-    let ended = number(fields, 4).filter(|_| is_ended);
-    (started, ended.map(|seconds| time::iso(seconds * 1000)))
+/// Times of a job.
+#[derive(Default)]
+struct Times {
+    started: Option<String>,
+    ended: Option<String>,
+    updated: Option<String>,
+}
+
+impl Times {
+    fn of(phase: &Phase, fields: &Fields) -> Self {
+        let started = number(fields, 5);
+        // A plain runner writes only seconds: its end is not before the start.
+        let exact = [number(fields, 6), started].into_iter().flatten();
+        let updated = number(fields, 4).map(|seconds| time::iso(time::exact(seconds, exact)));
+        let is_ended = matches!(phase, Phase::Ended(_));
+        Self {
+            started: started.map(time::iso),
+            ended: updated.clone().filter(|_| is_ended),
+            updated,
+        }
+    }
 }
 
 /// Returns the reason why a job failed.
@@ -210,19 +236,32 @@ pub(super) async fn read(flows: &Flows, id: FlowId) -> Result<FlowView, FlowErro
     let jobs = places.map(|job| job_of(&plan, &view, &records, job));
     let result = view.record.get("result").map_or("{}", String::as_str);
     let result: BTreeMap<String, String> = serde_json::from_str(result).unwrap_or_default();
-    let ended_well = status == "finished";
-    let outputs = result.into_iter().filter(|_| ended_well);
-    let at = |field: &str| Some(time::iso(view.number(field)? * 1000));
+    let result = Some(result).filter(|_| status == "finished");
+    let result = result.unwrap_or_default();
+    let of_json = view.record.get(JSON_OUTPUTS).map_or("[]", String::as_str);
+    let of_json: BTreeSet<String> = serde_json::from_str(of_json).unwrap_or_default();
+    let value = |(name, text): (&String, &String)| {
+        let value = match of_json.contains(name) {
+            true => crate::flow::expr::output_value(text),
+            false => Value::String(text.clone()),
+        };
+        (name.clone(), value)
+    };
+    let at = |field: &str, exact: &str| {
+        Some(time::iso(time::exact(
+            view.number(field)?,
+            view.number(exact),
+        )))
+    };
     Ok(FlowView {
         id,
         name: plan.name.clone(),
         error: view.record.get("error").cloned(),
         caller: view.caller.0,
-        created_at: at("created_at"),
-        ended_at: at("updated_at").filter(|_| is_final(&status)),
-        outputs: outputs
-            .map(|(name, text)| (name, crate::flow::expr::output_value(&text)))
-            .collect(),
+        created_at: at("created_at", "mw_created_ms"),
+        ended_at: at("updated_at", "mw_updated_ms").filter(|_| is_final(&status)),
+        outputs: result.iter().map(value).collect(),
+        result,
         jobs: jobs.collect(),
         status,
     })
@@ -237,23 +276,23 @@ fn job_of(plan: &Plan, view: &View, records: &Records, job: usize) -> JobView {
     let items = run.items.iter().flatten().enumerate().map(|(item, of)| {
         let record = records.get(&(job, Some(item)));
         let fields = record.map_or(&none, |(_, fields)| fields);
-        let (started_at, ended_at) = times(&of.phase, fields);
+        let times = Times::of(&of.phase, fields);
         ItemView {
-            status: word(&of.phase, is_started(fields)),
+            status: word(&of.phase, fields),
             id: record.map(|(key, _)| key.to_string()),
             error: failed(&of.phase, fields),
-            started_at,
-            ended_at,
+            started_at: times.started,
+            ended_at: times.ended,
         }
     });
     let finished = matches!(run.phase, Phase::Ended(End::Finished(_)));
-    let (started_at, ended_at) = times(&run.phase, fields);
+    let times = Times::of(&run.phase, fields);
     JobView {
         name: plan.jobs[job].name.to_string(),
         id: record.map(|(key, _)| key.to_string()).unwrap_or_default(),
         status: match run.items {
             Some(_) if run.phase == Phase::Waiting => "started",
-            _ => word(&run.phase, is_started(fields)),
+            _ => word(&run.phase, fields),
         },
         result: match finished {
             true => output(fields.get(1).cloned().flatten()),
@@ -261,9 +300,9 @@ fn job_of(plan: &Plan, view: &View, records: &Records, job: usize) -> JobView {
         },
         error: failed(&run.phase, fields),
         question: text(fields, 3).filter(|_| run.phase == Phase::Released),
-        started_at,
-        ended_at,
-        updated_at: number(fields, 4).unwrap_or(0),
+        started_at: times.started,
+        ended_at: times.ended,
+        updated_at: times.updated,
         items: items.collect(),
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use meshwork_broker::flow::{FlowFields, FlowLease, Flows, MAX_MOVES, Moves, StepDone};
 use meshwork_model::context::field::DEPENDENDS;
-use meshwork_model::flow::Plan;
 use meshwork_model::flow::limits::MAX_ITEMS;
+use meshwork_model::flow::{Node, Plan};
 use meshwork_model::job::field::INPUT_NAMES;
 use meshwork_model::keys::context::{ActorId, FlowId, JobKey};
 use serde_json::{Value, json};
@@ -25,6 +25,9 @@ use crate::flow::run::{Decider, Decision, End, FlowEnd, Prepared, Stop};
 const MOST_BYTES: usize = 1024 * 1024;
 /// Pause between two polls of running jobs: foreign workers publish no ends.
 pub(super) const LOOK: Duration = Duration::from_secs(5);
+
+/// Field of a flow with the outputs that are JSON, as a list of names. All others are text.
+pub(super) const JSON_OUTPUTS: &str = "mw_json_outputs";
 
 /// Outcome of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +59,7 @@ pub(super) async fn run(
     sender: Option<&Sender>,
 ) -> Result<StepEnd, FlowError> {
     let record = flows.record(lease.id).await?;
-    if !record.contains_key("status") && scheduled::is_scheduled(&record) {
+    if scheduled::is_without_jobs(&record) {
         match scheduled::complete(flows, lease, &record).await? {
             StepDone::Done => {}
             StepDone::Stale => return Ok(StepEnd::Lost),
@@ -170,7 +173,7 @@ impl Step<'_> {
             for decision in &decisions {
                 self.recall(view, decision).await?;
                 let decision = &self.at_once(decision);
-                match self.act(view, decision).await? {
+                match self.act(view, decision, &results).await? {
                     StepDone::Done => {}
                     other => return Ok(other),
                 }
@@ -197,7 +200,12 @@ impl Step<'_> {
     }
 
     /// Adds a decision to the next commit.
-    async fn act(&mut self, view: &mut View, decision: &Decision) -> Result<StepDone, FlowError> {
+    async fn act(
+        &mut self,
+        view: &mut View,
+        decision: &Decision,
+        results: &Results,
+    ) -> Result<StepDone, FlowError> {
         match decision {
             Decision::Release {
                 job,
@@ -211,7 +219,7 @@ impl Step<'_> {
                 self.finalize(view, at, end, view.job(self.plan, at));
             }
             Decision::Stop { job, item } => return self.stop(view, (*job, *item)).await,
-            Decision::Finish(end) => self.finish(view, end),
+            Decision::Finish(end) => self.finish(view, end, results),
         }
         Ok(StepDone::Done)
     }
@@ -335,22 +343,29 @@ impl Step<'_> {
         }
     }
 
-    fn finish(&mut self, view: &View, end: &FlowEnd) {
-        let text = |value: &Value| match value {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
+    fn finish(&mut self, view: &View, end: &FlowEnd, results: &Results) {
         let mut result: BTreeMap<&str, String> = BTreeMap::new();
+        let mut of_json = Vec::new();
         let is_plain = view.record.contains_key(PLAIN);
         for (name, value) in &end.result {
+            let is_job = |node: &Node| node.name.as_str() == name;
+            let job = self.plan.outputs.is_empty();
+            let job = job
+                .then(|| self.plan.jobs.iter().position(is_job))
+                .flatten();
+            let (text, is_json) = results.output(job, value);
             let name = if is_plain {
                 adopt::number(name)
             } else {
                 name.as_str()
             };
-            result.insert(name, text(value));
+            result.insert(name, text);
+            of_json.extend(is_json.then_some(name));
         }
-        let mut fields = vec![("status", end.status.clone())];
+        let mut fields = vec![
+            ("status", end.status.clone()),
+            (JSON_OUTPUTS, json!(of_json).to_string()),
+        ];
         if let Some(error) = view.record.get("mw_fault").or(end.error.as_ref()) {
             result.insert("error", error.clone());
             fields.push(("error", error.clone()));

@@ -53,7 +53,9 @@ impl FlowClient {
     /// Checks a plan, and returns its jobs.
     pub(super) fn jobs(&self, plan: &Plan, caller: ActorId) -> Result<Vec<FlowJob>, FlowError> {
         runnable(plan)?;
-        Decider::new(plan).map_err(|error| FlowError::Plan(error.to_string()))?;
+        Decider::new(plan)
+            .and_then(|decider| decider.check_environments())
+            .map_err(|error| FlowError::Plan(error.to_string()))?;
         let jobs =
             (0..plan.jobs.len()).map(|job| node::stored(&self.flows, plan, caller, (job, None), 0));
         jobs.collect()

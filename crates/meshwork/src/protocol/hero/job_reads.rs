@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::{Backoff, Broker, Error};
-use meshwork_model::job::Job;
+use meshwork_model::job::{EnvTooLarge, Job};
 use meshwork_model::outcome::{Failure, FailureKind};
 use meshwork_model::sandbox::Effective;
 use tokio::time::Instant;
@@ -18,10 +18,16 @@ pub(super) async fn with_flow(hero: &HeroProtocol, job: &Arc<Job>) -> Result<Arc
         return Ok(Arc::clone(job));
     };
     let read = repeated(&hero.broker, job, "flow_read", || plain.complete(job));
-    read.await.map_err(|error| {
+    let job_of_flow = read.await.map_err(|error| {
         let message = format!("the environment of its flow cannot be read: {error}");
         Failure::new(FailureKind::Script, message)
-    })
+    })?;
+    match EnvTooLarge::check(&job_of_flow.env_vars) {
+        Err(why) if !Arc::ptr_eq(&job_of_flow, job) => {
+            Err(Failure::new(FailureKind::Permanent, why.to_string()))
+        }
+        _ => Ok(job_of_flow),
+    }
 }
 
 /// Returns the results of a job's prerequisites.

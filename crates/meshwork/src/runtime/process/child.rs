@@ -53,7 +53,7 @@ pub(super) struct Child {
 impl Child {
     /// Starts `program`, confined by `orders`.
     pub(super) fn start(
-        program: Executable<'_>,
+        (program, handed): (Executable<'_>, &str),
         folder: &Folder,
         inherited: Inherited,
         orders: &sandbox::Orders,
@@ -84,8 +84,8 @@ impl Child {
             None => command.spawn(),
         };
         let started = sandbox::Own::start(spawn, tokio::process::Child::id);
-        let (leader, own) =
-            started.map_err(|error| NotStarted::of_spawn(&error, program, launcher.is_some()))?;
+        let (leader, own) = started
+            .map_err(|error| NotStarted::of_spawn(&error, program, handed, command.as_std()))?;
         let group = leader.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         waiter.watch(group);
         Ok(Self {

@@ -48,7 +48,7 @@ pub(super) use environment::INPUTS_VARIABLE;
 pub(super) use environment::{environment, own_environment};
 pub(super) use exit::{failed, printed};
 pub(super) use lifeline::descriptor as lifeline;
-pub(super) use start::{Executable, NamedBy, NotStarted};
+pub(super) use start::{Executable, NamedBy, NotStarted, interpreter_of};
 
 /// Longest wait for the last output after all processes are killed. Only a process that cannot be killed keeps the pipe
 /// open.
@@ -109,6 +109,8 @@ pub(super) enum End {
 /// A running process.
 pub(super) struct Process {
     child: Child,
+    /// See [`Executable::handed`].
+    handed: String,
     path: PathBuf,
     named_by: NamedBy,
     stdout: Capture,
@@ -128,7 +130,8 @@ impl Process {
         inherited: Inherited,
         orders: &sandbox::Orders,
     ) -> Result<Self, NotStarted> {
-        let mut child = Child::start(program, folder, inherited, orders)?;
+        let handed = program.handed(&run.job.env_vars);
+        let mut child = Child::start((program, &handed), folder, inherited, orders)?;
         let (Some(stdout), Some(stderr)) = (child.stdout(), child.stderr()) else {
             let message = "the script's output was not set up".to_owned();
             return Err(NotStarted::Worker(message));
@@ -136,6 +139,7 @@ impl Process {
         let output = OutputLimit::new(orders.limits().get(Limit::Output));
         Ok(Self {
             child,
+            handed,
             path: program.path.to_owned(),
             named_by: program.named_by,
             stdout: Capture::whole_of(stdout, run.log.writer(Stream::Stdout), &output),
@@ -183,7 +187,8 @@ impl Process {
         let status = match (ending.launched, &end) {
             (Launched::Ended(status), _) => status,
             (Launched::NotStarted(error), End::Exited) => {
-                return Err(NotStarted::of_program(&error, &self.path, self.named_by).into());
+                let (path, handed) = (&self.path, &self.handed);
+                return Err(NotStarted::of_program(&error, path, self.named_by, handed).into());
             }
             (Launched::NotConfined(error), End::Exited) => {
                 let message = format!("cannot confine the script: {error}");

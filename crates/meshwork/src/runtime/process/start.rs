@@ -2,11 +2,22 @@
 //! a job fails or waits for a worker that can run it.
 
 use std::ffi::OsString;
-use std::io;
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
+use meshwork_model::job::exec::shebang;
 use meshwork_model::outcome::{Failure, FailureKind};
+use meshwork_model::secret::EnvVars;
 use rustix::io::Errno;
+
+/// Most bytes of a `#!` line, as in Linux.
+const MAX_SHEBANG: u64 = 256;
+/// Most characters of a variable's name in an error.
+const SHOWN: usize = 64;
+/// Bits of a file's mode, of which an executable one has some.
+const ANY_EXECUTE: u32 = 0o111;
 
 /// A program to start.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +34,38 @@ pub(in super::super) enum NamedBy {
     Worker,
     /// The job.
     Job,
+}
+
+impl Executable<'_> {
+    /// Describes what the process is handed, for a system that refuses it: the variable or argument with a NUL character,
+    /// else the largest one.
+    pub(super) fn handed(&self, env: &EnvVars) -> String {
+        let of_env = env.iter();
+        let of_env = of_env
+            .map(|(name, value)| (name.len() + value.len(), Some(name), value.contains('\0')));
+        let args = self
+            .args
+            .iter()
+            .map(|arg| (arg.len(), None, arg.as_encoded_bytes().contains(&0)));
+        let (mut total, mut largest) = (0, (0, None, false));
+        for one in of_env.chain(args) {
+            total += one.0;
+            if (one.2, one.0) > (largest.2, largest.0) {
+                largest = one;
+            }
+        }
+        let (size, name, has_nul) = largest;
+        let shown = name.map(|name| name.chars().take(SHOWN).collect::<String>());
+        let what = shown.map_or("an argument".to_owned(), |name| {
+            format!("the variable `{name}`")
+        });
+        match has_nul {
+            true => format!("{what} contains a NUL character"),
+            false => format!(
+                "{what} takes {size} bytes, all variables and arguments {total}; pass large data as input"
+            ),
+        }
+    }
 }
 
 /// Reason why a run has not started.
@@ -51,24 +94,78 @@ impl NotStarted {
     }
 
     /// Returns the reason for an error of the first process, which is the launcher if there is one.
-    pub(super) fn of_spawn(error: &io::Error, program: Executable<'_>, is_launched: bool) -> Self {
-        match is_launched && !is_of_job(error) {
-            true => Self::of_system("start the script", error),
-            false => Self::of_program(error, program.path, program.named_by),
+    pub(super) fn of_spawn(
+        error: &io::Error,
+        program: Executable<'_>,
+        handed: &str,
+        command: &std::process::Command,
+    ) -> Self {
+        let first = Path::new(command.get_program());
+        match first != program.path && !is_of_job(error) {
+            true => {
+                let folder = command.get_current_dir().unwrap_or(Path::new(""));
+                Self::Worker(format!(
+                    "cannot start the launcher of the script, `{}` in {}: {error}",
+                    first.display(),
+                    folder.display()
+                ))
+            }
+            false => Self::of_program(error, program.path, program.named_by, handed),
         }
     }
 
-    /// Returns the reason for an error of the program's execution.
-    pub(super) fn of_program(error: &io::Error, path: &Path, named_by: NamedBy) -> Self {
+    /// Returns the reason for an error of the program's execution. `handed`: see [`Executable::handed`].
+    pub(super) fn of_program(
+        error: &io::Error,
+        path: &Path,
+        named_by: NamedBy,
+        handed: &str,
+    ) -> Self {
         let message = match is_of_job(error) {
-            true => return Self::Job(format!("cannot start the script: {error}")),
-            false => format!("cannot start `{}`: {error}", path.display()),
+            true => return Self::Job(format!("cannot start the script: {error}: {handed}")),
+            false => format!(
+                "cannot start `{}`: {error}{}",
+                path.display(),
+                cause(error, path)
+            ),
         };
         match named_by {
             NamedBy::Job if !is_of_host(error) => Self::Program(message),
             NamedBy::Job | NamedBy::Worker => Self::Worker(message),
         }
     }
+}
+
+/// Returns the cause of an error that the file itself does not show: the interpreter that its `#!` line names.
+fn cause(error: &io::Error, path: &Path) -> String {
+    let of_file = matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied
+    );
+    let interpreter = of_file.then(|| interpreter_of(path)).flatten();
+    let state = |interpreter: &Path| match interpreter.metadata() {
+        Err(_) => Some("does not exist"),
+        Ok(found) if !found.is_file() || found.permissions().mode() & ANY_EXECUTE == 0 => {
+            Some("is not executable")
+        }
+        Ok(_) => None,
+    };
+    let described = interpreter.and_then(|interpreter| {
+        let state = state(&interpreter)?;
+        Some(format!(
+            ": its interpreter `{}` {state}",
+            interpreter.display()
+        ))
+    });
+    described.unwrap_or_default()
+}
+
+/// Returns the interpreter that the `#!` line of a file names.
+pub(in super::super) fn interpreter_of(file: &Path) -> Option<PathBuf> {
+    let mut start = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(MAX_SHEBANG).read_to_end(&mut start));
+    let is_named = read.is_ok() && start.starts_with(b"#!");
+    is_named.then(|| shebang(&String::from_utf8_lossy(&start)).0.into())
 }
 
 /// Returns true if a variable or argument contains NUL, or all of them are too large.
@@ -112,7 +209,7 @@ mod tests {
 
     fn kind(errno: Errno, named_by: NamedBy) -> FailureKind {
         let error = io::Error::from(errno);
-        let reason = NotStarted::of_program(&error, Path::new("/p"), named_by);
+        let reason = NotStarted::of_program(&error, Path::new("/p"), named_by, "");
         Failure::from(reason).kind
     }
 
@@ -138,7 +235,9 @@ mod tests {
             named_by: NamedBy::Job,
         };
         let kind = |errno: Errno, is_launched| {
-            let reason = NotStarted::of_spawn(&errno.into(), program, is_launched);
+            let first = if is_launched { "/launcher" } else { "/p" };
+            let command = std::process::Command::new(first);
+            let reason = NotStarted::of_spawn(&errno.into(), program, "", &command);
             Failure::from(reason).kind
         };
         // The working directory is gone.

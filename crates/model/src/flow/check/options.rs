@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{FaultKind, Faults, Problem};
 use crate::flow::limits;
 use crate::flow::plan::{Node, Plan, Run, Text, Wait, Work};
-use crate::job::{Tag, limits as of_job};
+use crate::job::{EnvTooLarge, Tag, limits as of_job};
 use crate::name::{Group, RoutingKey, ScriptType};
 use crate::route::Priority;
 
@@ -283,13 +283,8 @@ fn env(env: &BTreeMap<String, Text>, problems: &mut Vec<Problem>) {
             problems.push(Problem::EnvReserved(name.clone()));
         }
     }
-    let bytes = env
-        .iter()
-        .map(|(name, value)| name.len() + value.text.len())
-        .sum();
-    if bytes > of_job::MAX_ENV {
-        problems.push(Problem::EnvTooLarge(bytes));
-    }
+    let all = env.iter().map(|(name, value)| (name, &value.text));
+    problems.extend(EnvTooLarge::check(all).err().map(Problem::EnvTooLarge));
 }
 
 /// Inputs and outputs are named as in expressions; letters of either case are allowed.

@@ -11,8 +11,9 @@ local unclaimed -- the error of a right that is missing for the slow path: the i
 local function list(k) return KEYS[ask.lists + k] end
 
 local function lease(id, key, queue, attempt, slot)
-  redis.call('HSET', key, 'status', 'started', 'updated_at', ask.at, 'mw_token', ask.token,
-    'mw_worker', ask.worker, 'mw_queue', queue, 'mw_attempt', attempt, 'mw_started', ask.since, unpack(slot or {}))
+  redis.call('HSET', key, 'status', 'started', 'mw_token', ask.token,
+    'mw_worker', ask.worker, 'mw_queue', queue, 'mw_attempt', attempt, 'mw_started', ask.since, updated(ask.now))
+  if slot and slot[1] then redis.call('HSET', key, unpack(slot)) end
   given[id] = true
   if slot then return redis.call('ZADD', LEASES, ask.deadline, id) end
   leases[#leases + 1] = ask.deadline
@@ -69,7 +70,7 @@ local function claim(first, a, now)
   local n, places, homes, held = tonumber(ARGV[a + 5]), {}, {}, {}
   for i = 1, n do places[i] = tonumber(ARGV[a + 5 + i]) end
   for i = a + 6 + n, #ARGV, 2 do homes[tonumber(ARGV[i])] = ARGV[i + 1] end
-  ask = {now = now, at = stamp(now), since = int(now), want = tonumber(ARGV[a]), ahead = tonumber(ARGV[a + 1]) or MOST,
+  ask = {now = now, since = int(now), want = tonumber(ARGV[a]), ahead = tonumber(ARGV[a + 1]) or MOST,
     arrived = ARGV[a + 1] == 'arrived', deadline = int(now + tonumber(ARGV[a + 2])), token = ARGV[a + 3], worker = ARGV[a + 4],
     feeds = first - 1, places = places, lists = first - 1 + n, homes = homes}
   taken_at = ask.since

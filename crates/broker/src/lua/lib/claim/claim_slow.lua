@@ -57,7 +57,7 @@ local function claim_slow(id, k, g)
   local attempt = (tonumber(is.mw_attempt or '') or 0) + 1
   lease(id, key, queue, attempt, slot)
   if legacy then redis.call('HSET', key, 'mw_legacy', '1') end
-  if is.mw_flow then start_in_flow(is.mw_flow, ask.at) end
+  if is.mw_flow then start_in_flow(is.mw_flow, ask.now) end
   if marked(is, attempt) then redis.call('HSET', key, 'mw_with', '1') end
   if is.mw_lock or is.mw_fallback or is.mw_seen or is.mw_start_by or not is.mw_reply then note_begun(id, key) end
   if is.mw_unique and string.find(is.mw_unique, '^started ') then unclaim(id, is) end -- others may take the key now

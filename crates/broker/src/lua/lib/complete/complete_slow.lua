@@ -1,6 +1,6 @@
 --- @include complete/complete_fast, complete/ending
 -- Completes a job on the slow path, with all its options.
-local function complete_slow(id, token, output, stdout, stderr, now, at)
+local function complete_slow(id, token, output, stdout, stderr, now)
   local key = JOB .. id
   local has = record(key, 'mw_token', 'mw_worker', 'mw_attempt', 'error', 'mw_stop', 'mw_lost',
     'mw_started')
@@ -11,7 +11,7 @@ local function complete_slow(id, token, output, stdout, stderr, now, at)
   if has.error or has.mw_stop or has.mw_lost or has.mw_attempt ~= '1' then
     redis.call('HDEL', key, 'error', 'mw_traceback', 'mw_stdout', 'mw_stderr', 'mw_stop')
   end
-  redis.call('HSET', key, 'status', 'finished', OUTPUT, output, 'updated_at', at)
+  redis.call('HSET', key, 'status', 'finished', OUTPUT, output, updated(now))
   if stdout ~= '' then redis.call('HSET', key, 'mw_stdout', stdout) end
   if stderr ~= '' then redis.call('HSET', key, 'mw_stderr', stderr) end
   ran(has.mw_queue, has.mw_started, now)

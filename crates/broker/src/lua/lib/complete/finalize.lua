@@ -42,7 +42,7 @@ end
 local function fail_job(id, key, has, message, now, dead, by, later, kind)
   unwatch(id)
   redis.call('HDEL', key, 'mw_waiting', 'mw_expires', 'mw_token', 'mw_lock', 'mw_stop', 'mw_seen')
-  write_error(key, 'error', message, stamp(now))
+  write_error(key, 'error', message, now)
   if has.mw_with then drop_slot(has.mw_queue, id, more(key, has)) end
   count(has.mw_queue, 'error:' .. (kind or 'stopped'))
   finalize(id, key, has, 'error', message, now, dead, by, later)
@@ -81,7 +81,7 @@ notify_dependents = function(id, finished, now, most)
         redis.call('HSET', key, 'mw_waiting', left)
       else
         redis.call('HDEL', key, 'mw_waiting', 'mw_expires')
-        redis.call('HSET', key, 'updated_at', stamp(now))
+        redis.call('HSET', key, updated(now))
         try('ZREM', WATCHED, child)
         event(child, 'ready', id)
         local _, stands = deliver('LPUSH', child, key, has, has.mw_queue, now, true)

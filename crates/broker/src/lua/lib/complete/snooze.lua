@@ -9,8 +9,8 @@ local function snooze(id, key, has, from, pause, now, most, longest)
   if times > most or now + pause - first > longest then return false end
   unlease(id, key, has)
   redis.call('HDEL', key, 'mw_token', 'error', 'mw_traceback', 'mw_stdout', 'mw_stderr')
-  redis.call('HSET', key, 'status', 'dispatched', 'updated_at', stamp(now), 'mw_snoozes', times, 'mw_snoozed', int(first),
-    'mw_attempt', math.max(0, (tonumber(has.mw_attempt or '') or 0) - 1))
+  redis.call('HSET', key, 'status', 'dispatched', 'mw_snoozes', times, 'mw_snoozed', int(first),
+    'mw_attempt', math.max(0, (tonumber(has.mw_attempt or '') or 0) - 1), updated(now))
   ran(has.mw_queue, has.mw_started, now)
   event(id, 'snooze', has.mw_worker)
   count(from, 'released')

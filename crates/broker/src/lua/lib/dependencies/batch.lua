@@ -27,7 +27,7 @@ local function batches()
     local input = string.format('{"batch":"%s","why":"%s","total":%d,"succeeded":%d,"failed":%d}', batch, kind,
       tonumber(has.total), tonumber(has.succeeded), tonumber(has.failed))
     redis.call('HDEL', key, 'mw_waiting')
-    redis.call('HSET', key, 'updated_at', stamp(now), 'mw_input', input)
+    redis.call('HSET', key, 'mw_input', input, updated(now))
     event(id, 'ready', batch)
     local _, stands = deliver('LPUSH', id, key, is, is.mw_queue, now, true)
     if stands then dual_write(id, key, is.mw_queue, is.script_type, worker_of(is), now) end

@@ -16,17 +16,17 @@ local function end_of(queue)
 end
 
 -- Stores a job with values from ARGV[from] on and options `o`. Returns the answer of enqueue.lua, or an error.
-local function store(id, key, queue, script_type, o, from, now, at, who)
+local function store(id, key, queue, script_type, o, from, now, who)
   if redis.call('EXISTS', key) == 1 then return 'exists' end
   if set == nil then set = redis.call('EXISTS', CONFIG) == 1 end
   if o or set then
     local denied = slow_denied()
     if denied then return denied end
-    return slow_path().enqueue_slow(id, key, queue, script_type, o or {}, from, now, at, who)
+    return slow_path().enqueue_slow(id, key, queue, script_type, o or {}, from, now, who)
   end
   local ids, fault = end_of(queue)
   if not ids then return fault end
-  write_record(key, id, script_type, 'dispatched', at, from)
+  write_record(key, id, script_type, 'dispatched', now, from)
   ids[#ids + 1] = id
   count(queue, 'created')
   event(id, 'enqueue', who, script_type)

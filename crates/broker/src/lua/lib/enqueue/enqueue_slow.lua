@@ -63,7 +63,7 @@ local function queue_up(id, key, queue, script_type, o, now)
   if o.presence then track_fallback(id, key, now) end
 end
 
-local function enqueue_slow(id, key, queue, script_type, o, from, now, at, who)
+local function enqueue_slow(id, key, queue, script_type, o, from, now, who)
   local denied, open, why, unknown = o.spread and spread_refuses(o), {}
   if denied then return denied end
   if o.after then open, why, unknown = unmet(o.after, o.on_failure) end
@@ -73,7 +73,7 @@ local function enqueue_slow(id, key, queue, script_type, o, from, now, at, who)
   local no = (o.batch and batch_refuses(o, now)) or refused(queue, id, script_type, from) or queues_usable(o)
     or (o.unique and taken_by(id, o, now, who))
   if no then return no end
-  write_record(key, id, script_type, 'dispatched', at, from)
+  write_record(key, id, script_type, 'dispatched', now, from)
   note_options(id, key, queue, o, now)
   -- The queue that the job went to; its route names the worker that it was meant for.
   if o.presence then redis.call('HSET', key, 'mw_queue', queue) end
@@ -85,7 +85,7 @@ local function enqueue_slow(id, key, queue, script_type, o, from, now, at, who)
   if not open then
     local has = record(key)
     has.mw_queue = queue
-    write_error(key, 'error', why, at)
+    write_error(key, 'error', why, now)
     count(queue, 'error:prerequisite')
     finalize(id, key, has, 'error', why, now, nil, '')
   elseif o.callback then

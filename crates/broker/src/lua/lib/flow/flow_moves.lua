@@ -14,10 +14,10 @@ local function start(of, key, queue)
   redis.call('HDEL', key, 'mw_waiting')
   event(key, 'ready', 'flow ' .. of.flow)
   if queue ~= '' then
-    redis.call('HSET', key, 'updated_at', of.at, 'mw_queue', queue)
+    redis.call('HSET', key, 'mw_queue', queue, updated(of.now))
     deliver('LPUSH', key, key, has, queue, of.now, true)
   else
-    redis.call('HSET', key, 'status', 'started', 'updated_at', of.at)
+    redis.call('HSET', key, 'status', 'started', updated(of.now))
   end
 end
 
@@ -33,7 +33,7 @@ local flow_moves = {
 
   -- an item of a foreach may run: what keys begin with, queue, then as `store_job` takes it
   add = function(of, a)
-    local behind, key, id = store_job(of.flow, ARGV[a], of.names, a + 2, of.at)
+    local behind, key, id = store_job(of.flow, ARGV[a], of.names, a + 2, of.now)
     if not behind then return key end
     if not key then return end
     redis.call('HSET', of.nodes, ARGV[a + 2], 'r ' .. ARGV[a + 3])
@@ -47,7 +47,7 @@ local flow_moves = {
     if not moves(of, node, 'w ' .. generation, 'g ' .. generation .. ' ' .. items) then return end
     redis.call('HSET', of.record, 'mw_open:' .. node, items)
     redis.call('HDEL', key, 'mw_waiting')
-    redis.call('HSET', key, 'status', 'started', 'updated_at', of.at)
+    redis.call('HSET', key, 'status', 'started', updated(of.now))
   end,
 
   -- all items of a foreach are released, and only the last end has an effect: place, state that was read, ends
@@ -73,8 +73,8 @@ local flow_moves = {
     redis.call('HDEL', key, 'mw_waiting')
     if how == 's' then redis.call('HSET', key, 'mw_outcome', 'skipped') end
     if n > 7 then redis.call('HSET', key, 'mw_item_results', ARGV[a + 7], 'mw_item_errors', ARGV[a + 8]) end
-    if status == 'error' then write_error(key, 'error', text, of.at)
-    else redis.call('HSET', key, 'status', 'finished', OUTPUT, text, 'updated_at', of.at) end
+    if status == 'error' then write_error(key, 'error', text, of.now)
+    else redis.call('HSET', key, 'status', 'finished', OUTPUT, text, updated(of.now)) end
     finalize(key, key, has, status, text, of.now, nil, 'flow ' .. of.flow)
   end,
 
@@ -82,15 +82,15 @@ local flow_moves = {
   reopen = function(of, a)
     local node, seen, key = unpack(ARGV, a, a + 2)
     if redis.call('HGET', of.nodes, node) ~= seen or not final(redis.call('HGET', key, 'status')) then return end
-    redis.call('HSET', key, 'status', 'started', 'updated_at', of.at)
+    redis.call('HSET', key, 'status', 'started', updated(of.now))
     note_audit('flow ' .. of.flow, 'refuse', key, 'finished without an answer', of.now)
   end,
 
   -- fields of the flow's record, while it has not ended: field, value, …
   note = function(of, a, n)
-    if not final(redis.call('HGET', of.record, 'status')) then
-      redis.call('HSET', of.record, 'updated_at', of.at, unpack(ARGV, a, a + n - 1))
-    end
+    if final(redis.call('HGET', of.record, 'status')) then return end
+    redis.call('HSET', of.record, updated(of.now))
+    redis.call('HSET', of.record, unpack(ARGV, a, a + n - 1))
   end,
 
   -- jobs that retention may delete, since the flow has ended: keys

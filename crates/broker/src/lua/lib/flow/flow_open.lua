@@ -4,8 +4,9 @@ local FORGOTTEN = 3600000 -- ms after which a flow that is not sealed is deleted
 
 -- `from` is where the fields and values of the record begin in ARGV.
 local function open_flow(flow, plan_key, plan, mark, now, from)
-  local at = stamp(now)
   redis.call('ZADD', FLOWS_DUE, int(now + FORGOTTEN), flow)
   redis.call('SET', plan_key, plan)
-  redis.call('HSET', FLOW .. flow, 'created_at', at, 'updated_at', at, 'mw_mark', mark, unpack(ARGV, from))
+  redis.call('HSET', FLOW .. flow, 'mw_mark', mark, unpack(ARGV, from))
+  redis.call('HSET', FLOW .. flow, created(now))
+  redis.call('HSET', FLOW .. flow, updated(now))
 end

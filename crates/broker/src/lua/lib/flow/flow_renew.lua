@@ -9,8 +9,8 @@ local function as_new(of, key, generation, status)
   redis.call('HDEL', key, OUTPUT, 'error', 'mw_traceback', 'mw_stdout', 'mw_stderr', 'mw_token', 'mw_attempt', 'mw_lost',
     'mw_started', 'mw_dead', 'mw_stop', 'mw_progress', 'mw_snoozes', 'mw_snoozed', 'mw_outcome', 'mw_answer',
     'mw_question', 'mw_until', 'mw_alone', 'mw_item_results', 'mw_item_errors')
-  redis.call('HSET', key, 'status', status, 'updated_at', of.at, 'mw_generation', generation,
-    'mw_waiting', '"flow ' .. of.flow .. '"')
+  redis.call('HSET', key, 'status', status, 'mw_generation', generation,
+    'mw_waiting', '"flow ' .. of.flow .. '"', updated(of.now))
   event(key, 'requeue', 'flow ' .. of.flow)
 end
 
@@ -31,7 +31,8 @@ function flow_moves.rerun(of, a)
   if redis.call('HGET', of.nodes, node) ~= 'r ' .. generation or has.status ~= 'error' then return end
   -- The next run may write its error into the result only.
   redis.call('HDEL', key, 'error')
-  redis.call('HSET', key, 'status', 'dispatched', 'updated_at', of.at, OUTPUT, '{}', 'mw_attempt', int((tonumber(has.mw_attempt or '') or 0) + 1))
+  redis.call('HSET', key, 'status', 'dispatched', OUTPUT, '{}', 'mw_attempt',
+    int((tonumber(has.mw_attempt or '') or 0) + 1), updated(of.now))
   event(key, 'retry', 'flow ' .. of.flow, text)
   count(queue, 'retried')
   if type(redis.pcall('ZADD', DELAYED, int(of.now + tonumber(pause)), key)) ~= 'number' then
@@ -47,7 +48,7 @@ end
 
 -- All places of a retry wait to run: the numbers of the flow's jobs, and the ms until its timeout ('' for none)
 function flow_moves.renewed(of, a)
-  redis.call('HSET', of.record, 'jobs', ARGV[a], 'updated_at', of.at)
+  redis.call('HSET', of.record, 'jobs', ARGV[a], updated(of.now))
   if ARGV[a + 1] ~= '' then redis.call('HSET', of.record, 'mw_expires', int(of.now + tonumber(ARGV[a + 1]))) end
   redis.call('HDEL', of.record, 'mw_retry')
 end

@@ -18,14 +18,14 @@ end
 -- Stores the job in ARGV[a..]: its place in the plan, generation, name, type, status, values (write_record.lua),
 -- number of strings that follow, field, value, … A name that is there already is left as it is. Returns where what
 -- follows begins, then the key and the number if it is new; or nothing, and why.
-local function store_job(flow, prefix, names, a, at)
+local function store_job(flow, prefix, names, a, now)
   local from = a + 5
   local behind = from + VALUES + 1 + tonumber(ARGV[from + VALUES])
   if redis.call('HEXISTS', names, ARGV[a + 2]) == 1 then return behind end
   local key, id = new_job(prefix)
   if not key then return nil, id end
   ARGV[from] = id
-  write_record(key, id, ARGV[a + 3], ARGV[a + 4], at, from)
+  write_record(key, id, ARGV[a + 3], ARGV[a + 4], now, from)
   redis.call('HSET', key, 'mw_flow', flow, 'mw_node', ARGV[a], 'mw_generation', ARGV[a + 1], 'mw_name', ARGV[a + 2],
     'mw_with', '1')
   redis.call('HSET', names, ARGV[a + 2], id)

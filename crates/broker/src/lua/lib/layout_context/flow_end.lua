@@ -42,9 +42,9 @@ local function end_in_flow(has, status, now)
 end
 
 -- Marks a flow as started when its first job starts.
-local function start_in_flow(flow, at)
+local function start_in_flow(flow, now)
   local record = FLOW .. flow
   if try('HGET', record, 'status') == 'dispatched' then
-    redis.call('HSET', record, 'status', 'started', 'updated_at', at)
+    redis.call('HSET', record, 'status', 'started', updated(now))
   end
 end

@@ -1,5 +1,5 @@
 --- @include base
 -- Writes the error of a run: the last one, or before a retry.
-local function write_error(key, status, message, at)
-  redis.call('HSET', key, 'status', status, 'error', message, 'updated_at', at)
+local function write_error(key, status, message, now)
+  redis.call('HSET', key, 'status', status, 'error', message, updated(now))
 end

@@ -13,7 +13,7 @@ local function push_again(id, key, has, now)
   unwatch(id)
   if has.mw_stop then return fail_job(id, key, has, has.mw_stop, now, nil, '', true) end
   redis.call('HDEL', key, 'mw_lock', 'mw_seen', 'mw_token')
-  redis.call('HSET', key, 'status', 'dispatched', 'updated_at', stamp(now))
+  redis.call('HSET', key, 'status', 'dispatched', updated(now))
   -- Its list is unknown, so its client may wait on either reply list.
   if LEGACY and not has.mw_reply and not has.mw_legacy then
     redis.call('HSET', key, 'mw_legacy', 'both')

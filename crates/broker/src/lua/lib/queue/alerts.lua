@@ -8,7 +8,7 @@ local function raise(base, what, by, now)
   local key, of, record = ALERTS .. base, {}, {}
   local id = redis.call('HGET', key, 'prefix') .. '.' .. redis.call('HINCRBY', key, 'number', 1)
   if not names_job(id) then return end -- whoever writes the key chooses the first part
-  local fields, at = redis.call('HGETALL', key), stamp(now)
+  local fields, at = redis.call('HGETALL', key), iso(now)
   for i = 1, #fields, 2 do
     local name = string.match(fields[i], '^job (.+)$')
     if name then
@@ -22,8 +22,10 @@ local function raise(base, what, by, now)
     {'failed_at', of.failed_at}, {'first_failed_at', of.first_failed_at}}) do
     input[#input + 1] = '"' .. fact[1] .. '":' .. in_quotes(fact[2] or '')
   end
-  redis.call('HSET', JOB .. id, 'id', id, 'status', 'dispatched', 'created_at', at, 'updated_at', at,
-    'mw_alert_of', base, 'mw_input', table.concat(input, ',') .. '}', unpack(record))
+  redis.call('HSET', JOB .. id, 'id', id, 'status', 'dispatched', 'mw_alert_of', base, 'mw_input', table.concat(input, ',') .. '}',
+    unpack(record))
+  redis.call('HSET', JOB .. id, created(now))
+  redis.call('HSET', JOB .. id, updated(now))
   count(of.queue, 'created')
   event(id, 'enqueue', by, what)
   local has = {mw_queue = of.queue, mw_reply = '0'}
@@ -46,8 +48,8 @@ note_outcome = function(id, base, finished, dead, why, now)
     if #why > LONGEST_REASON then -- cut between two characters
       why = string.gsub(string.sub(why, 1, LONGEST_REASON), '[\192-\255][\128-\191]*$', '')
     end
-    redis.call('HSET', key, 'failures', failures, 'failed', id, 'failed_at', stamp(now), 'error', why)
-    if failures == 1 then redis.call('HSET', key, 'first_failed_at', stamp(now)) end
+    redis.call('HSET', key, 'failures', failures, 'failed', id, 'failed_at', iso(now), 'error', why)
+    if failures == 1 then redis.call('HSET', key, 'first_failed_at', iso(now)) end
     if failures >= after and not has.alerted then
       redis.call('HSET', key, 'alerted', '1')
       raise(base, 'alert', id, now)

@@ -8,7 +8,7 @@ local function write_schedule(key, name, has, next, now, from)
     if ARGV[i + 1] == '' then redis.call('HDEL', key, ARGV[i])
     else redis.call('HSET', key, ARGV[i], ARGV[i + 1]) end
   end
-  redis.call('HSET', key, 'updated_at', stamp(now), 'created_at', has.created_at or stamp(now))
+  redis.call('HSET', key, 'updated_at', iso(now), 'created_at', has.created_at or iso(now))
   redis.call('HDEL', key, 'trouble')
   redis.call('HSET', key, 'version', redis.call('INCR', SEQ))
   redis.call('ZADD', SCHEDULES, next == '' and '+inf' or next, name)
