@@ -1,14 +1,18 @@
 //! Runners of a context: workers that have a number.
 
+use std::collections::{BTreeSet, HashMap};
+
 use meshwork_broker::context::Commit;
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::actor_key::PublicKey;
 use meshwork_model::context::{Address, Runner};
 use meshwork_model::keys::context::{Counter, RunnerId};
-use meshwork_model::name::ScriptType;
+use meshwork_model::name::{Instance, ScriptType};
+use meshwork_model::route::Route;
 
 use super::audit::Change;
 use super::{Acting, ContextError, ContextHandle, TRIES};
+use crate::WorkerInfo;
 
 /// A runner to register.
 #[derive(Debug, Clone)]
@@ -25,6 +29,19 @@ pub struct NewRunner {
     pub pubkey: Option<PublicKey>,
     /// Address for other nodes.
     pub address: Option<Address>,
+}
+
+/// A runner with its load.
+#[derive(Debug, Clone)]
+pub struct RunnerState {
+    /// The runner.
+    pub runner: Runner,
+    /// Its worker; `None` if it does not run.
+    pub worker: Option<WorkerInfo>,
+    /// Number of jobs in its own queues, such as those of messages to its topic.
+    pub waiting: usize,
+    /// Last sign of life of a worker of Meshwork, in milliseconds since 1970.
+    pub seen_ms: Option<u64>,
 }
 
 impl ContextHandle {
@@ -108,6 +125,48 @@ impl ContextHandle {
             }),
             false => Ok(Runner::from_fields(id, fields)?),
         }
+    }
+
+    /// Returns all runners with readable records, by number, with their loads.
+    ///
+    /// # Errors
+    /// [`ContextError::Denied`], or a call to the server fails.
+    pub async fn runner_states(&self, me: &impl Acting) -> Result<Vec<RunnerState>, ContextError> {
+        let runners = self.runners(me).await?;
+        let client = self.client(me, Object::Runner, Operation::Read).await?;
+        let broker = client.broker();
+        let types: BTreeSet<_> = runners.iter().flat_map(|runner| &runner.types).collect();
+        let mut workers = HashMap::new();
+        for script_type in types {
+            for (key, value) in broker.workers_of_type(script_type.as_str()).await? {
+                let worker = WorkerInfo::read(&key, &value);
+                if let Ok(id) = worker.instance.parse::<RunnerId>() {
+                    workers.insert(id, worker);
+                }
+            }
+        }
+        let seen = self.keys().runners_seen();
+        let seen = self.store().hash(self.database(), &seen).await?;
+        let seen: HashMap<String, Vec<u8>> = seen.into_iter().collect();
+        let mut states = Vec::with_capacity(runners.len());
+        for runner in runners {
+            let name: Option<Instance> = runner.id.to_string().parse().ok();
+            let mut waiting = 0;
+            for script_type in &runner.types {
+                let mut route = Route::to(script_type.clone());
+                route.instance.clone_from(&name);
+                waiting += broker.waiting(&route.queue(broker.keys())).await?;
+            }
+            let ms = seen.get(&runner.id.to_string());
+            let ms = ms.and_then(|ms| std::str::from_utf8(ms).ok()?.parse().ok());
+            states.push(RunnerState {
+                worker: workers.remove(&runner.id),
+                waiting,
+                seen_ms: ms,
+                runner,
+            });
+        }
+        Ok(states)
     }
 
     /// Returns all runners with readable records, by number.

@@ -7,8 +7,8 @@
 -- Returns the numbers of flows that no step has taken up
 local now, found = clock(ARGV[1]), {}
 for i = 1, #KEYS do
-  local flow, has = ARGV[i + 1], read(KEYS[i], 'status', 'caller_id', 'mw_mark', 'mw_plain')
-  if has.status and has.caller_id and not has.mw_mark and not has.mw_plain and not final(has.status) then
+  local flow, has = ARGV[i + 1], read(KEYS[i], 'status', 'caller_id', 'jobs', 'mw_mark', 'mw_plain')
+  if has.status and (has.caller_id or has.jobs) and not has.mw_mark and not has.mw_plain and not final(has.status) then
     if not redis.call('ZSCORE', FLOWS_DUE, flow) then wake_flow(flow, now) end
     found[#found + 1] = flow
   end

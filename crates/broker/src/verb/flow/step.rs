@@ -267,9 +267,15 @@ impl Moves {
         self.push("join", parts);
     }
 
-    /// Stores the plan of a plain client's flow, after all its jobs have been linked.
+    /// Stores the plan of a plain client's flow, after all its jobs have been linked, and lists the flow.
     pub fn plan(&mut self, plan: &str) {
         self.push("plan", vec![plan.into()]);
+        self.list();
+    }
+
+    /// Lists the flow of a plain client.
+    pub fn list(&mut self) {
+        self.push("list", Vec::new());
     }
 
     /// Exempts these jobs from retention, at most [`MAX_MOVES`].

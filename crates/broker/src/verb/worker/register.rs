@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use meshwork_model::keys::context::RunnerId;
+
 use crate::script::Verb;
 use crate::verb::text;
 use crate::{Broker, Error};
@@ -41,18 +43,28 @@ impl Broker {
         presence: Registration<'_>,
         live: Duration,
     ) -> Result<Option<String>, Error> {
-        let other: Vec<u8> = self
-            .scripts
-            .call(Verb::Register)
-            .key(presence.key)
+        let mut call = self.scripts.call(Verb::Register).key(presence.key);
+        let runner = self.runner_of(presence.key);
+        if let Some((seen, _)) = &runner {
+            call.push_key(seen);
+        }
+        let other: Vec<u8> = call
             .arg(self.clock.argument())
             .arg(presence.value)
             .arg(live.as_secs())
             .arg(presence.mark)
             .arg(presence.over.unwrap_or_default())
+            .arg(runner.map_or(String::new(), |(_, id)| id.to_string()))
             .run(&self.conn)
             .await?;
         Ok(Some(text(other)).filter(|other| !other.is_empty()))
+    }
+
+    /// Returns the key of the signs of life and the number of the runner with this registration. Workers of contexts are
+    /// runners, and their names are numbers.
+    fn runner_of(&self, registration: &str) -> Option<(String, RunnerId)> {
+        let (_, name) = registration.rsplit_once(':')?;
+        Some((self.keys.context()?.runners_seen(), name.parse().ok()?))
     }
 
     /// Keeps registrations of a worker for `live`, as they are, without a script. Returns false if the values are not

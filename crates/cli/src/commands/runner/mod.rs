@@ -82,7 +82,7 @@ impl Register {
     }
 }
 
-/// List the runners of a context
+/// List the runners of a context, with their loads and last signs of life
 #[derive(Debug, clap::Args)]
 pub(crate) struct List {
     #[command(flatten)]
@@ -92,7 +92,7 @@ pub(crate) struct List {
 impl List {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let runners = match self.args.find(context).await? {
-            Some((me, handle)) => handle.runners(&me).await?,
+            Some((me, handle)) => handle.runner_states(&me).await?,
             None => Vec::new(),
         };
         context
@@ -108,13 +108,37 @@ struct Listed(RunnerView);
 
 impl Row for Listed {
     fn columns() -> Vec<Column> {
-        Column::named(["id", "types", "takes", "topic"], &["id"])
+        let names = [
+            "id",
+            "types",
+            "takes",
+            "topic",
+            "running",
+            "waiting",
+            "last seen",
+        ];
+        Column::named(names, &["id", "waiting"])
     }
 
     fn cells(&self) -> Vec<String> {
         let runner = &self.0;
         let takes = if runner.local { "queues" } else { "its topic" };
         let (id, topic) = (runner.id.to_string(), runner.topic.clone());
-        vec![id, runner.types.clone(), takes.to_owned(), topic]
+        let load = runner.load.as_ref();
+        let jobs = load.and_then(|load| Some(format!("{} of {}", load.in_flight?, load.slots?)));
+        let running = match load {
+            Some(load) if load.running => jobs.unwrap_or_else(|| "yes".to_owned()),
+            _ => "no".to_owned(),
+        };
+        vec![
+            id,
+            runner.types.clone(),
+            takes.to_owned(),
+            topic,
+            running,
+            load.map_or(String::new(), |load| load.waiting.to_string()),
+            load.and_then(|load| load.last_seen.clone())
+                .unwrap_or_default(),
+        ]
     }
 }

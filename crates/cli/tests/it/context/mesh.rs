@@ -167,6 +167,58 @@ fn a_job_runs_on_the_other_node_and_its_result_comes_home() {
     assert_eq!(fails.code, Some(3));
 }
 
+/// A message to the topic of a runner is for its worker alone, on the other node too.
+#[test]
+fn a_runner_takes_the_messages_of_its_topic() {
+    let Some((mut alice, mut bob)) = two() else {
+        return;
+    };
+    let register = ["runner", "register", "--type", "python", "--id", "20"];
+    let register = [&register[..], &["--context", "8"]].concat();
+    bob.ground.run(&register).ok();
+    let runner = |bob: &Node| {
+        let list = ["runner", "list", "--context", "8", "--json"];
+        let list = bob.ground.run(&list).ok().stdout;
+        let mut lines = list.lines().map(of_line);
+        lines.find(|line| line["id"] == 20).unwrap()
+    };
+    assert_eq!(runner(&bob)["running"], false);
+    assert!(runner(&bob).get("last_seen").is_none());
+    let worker = ["worker", "--json", "--context", "8", "--runner", "20"];
+    let mut worker = bob.ground.start(&worker);
+    assert_eq!(of_line(&worker.line())["event"], "listening");
+    alice.serve();
+    // Its supervisor runs another runner of the same type.
+    bob.serve();
+    alice.ground.file("sum.py", "result = 40 + 2");
+    let to_runner = [&SEND[..], &["--topic", "runner20", "--wait", "--json"]].concat();
+    let result = alice.ground.run(&to_runner).ok().json();
+    assert_eq!(result["job"][0]["result"], json!({"result": "42"}));
+    let jobs: Vec<String> = bob.plain(8).ask(&["KEYS", "job:*"]).unwrap();
+    let ran = bob.field(8, &jobs[0], "mw_worker");
+    assert!(ran.starts_with("20."), "{ran}");
+    let shown = runner(&bob);
+    assert_eq!(
+        (&shown["running"], &shown["waiting"]),
+        (&json!(true), &json!(0))
+    );
+    assert!(shown["slots"].as_u64().is_some(), "{shown}");
+    let seen = shown["last_seen"].clone();
+    assert!(seen.as_str().is_some(), "{shown}");
+    // The runner is gone: its job waits for it, and the message ends by its timeout.
+    worker.stop();
+    let late = [&to_runner[..], &["--timeout-result", "2"]].concat();
+    let ended = alice.ground.run(&late).exits(1);
+    let why = "timeout_result: not processed within 2 s";
+    assert!((ended.stdout + &ended.stderr).contains(why));
+    let gone = runner(&bob);
+    assert_eq!(gone["running"], false);
+    assert!(gone["last_seen"].as_str() >= seen.as_str(), "{gone}");
+    let nobody = [&SEND[..], &["--topic", "runner21", "--wait"]].concat();
+    let refused = alice.ground.run(&nobody).exits(1);
+    assert!((refused.stdout + &refused.stderr).contains("has the topic \"runner21\""));
+}
+
 /// A plain client signs with 30 lines of Python, and a plain runner there runs its job.
 #[test]
 fn plain_clients_and_plain_runners_use_the_mesh_with_redis_commands() {

@@ -3,6 +3,7 @@
 use meshwork_broker::Registration;
 
 use crate::cases::harness::world::START;
+use crate::cases::of_contexts::in_context::in_both;
 use crate::cases::{Failure, Outcome, World, cases, check, same};
 
 cases![
@@ -19,6 +20,7 @@ cases![
     values_of_others_are_told_apart_by_the_mark,
     those_that_ended_are_cleared_away,
     entries_of_a_clock_that_was_ahead_are_cleared_away,
+    a_runner_gives_signs_of_life,
 ];
 
 const ONE: &str = r#"{"pid":1,"mark":"aaa"}"#;
@@ -228,4 +230,30 @@ async fn entries_of_a_clock_that_was_ahead_are_cleared_away(world: &World) -> Ou
     let names: Vec<String> = world.raw(&["ZRANGE", &actors, "0", "-1"]).await?;
     same!(names, [key]);
     Ok(())
+}
+
+/// Workers of contexts are runners, and their names are numbers.
+async fn a_runner_gives_signs_of_life(world: &World) -> Outcome {
+    in_both(world, async |world| {
+        let context = world.keys().context();
+        let context = context.ok_or_else(|| Failure::new("no context"))?;
+        let seen = context.runners_seen();
+        for name in ["20", "12-abc", "007"] {
+            let key = format!("{}osis:default:{name}", world.keys().presence_prefix());
+            same!(world.broker.register(presence(&key, ONE)).await?, None);
+        }
+        let words = ["HGETALL", &seen];
+        let now = START.to_string();
+        same!(world.raw::<Vec<String>>(&words).await?, ["20", &now]);
+        // Whoever removes the name of a worker that is gone gives none.
+        world.pass(5_000);
+        let key = format!("{}osis:default:20", world.keys().presence_prefix());
+        world.broker.deregister(presence(&key, ONE)).await?;
+        same!(world.raw::<Vec<String>>(&words).await?, ["20", &now]);
+        world.broker.register(presence(&key, ONE)).await?;
+        let later = (START + 5_000).to_string();
+        same!(world.raw::<Vec<String>>(&words).await?, ["20", &later]);
+        Ok(())
+    })
+    .await
 }

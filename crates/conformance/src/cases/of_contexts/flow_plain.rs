@@ -13,6 +13,8 @@ cases![
     a_job_joins_its_flow_once,
     a_job_that_has_begun_keeps_its_environment,
     ended_and_missing_jobs_join_too,
+    a_job_that_nobody_has_pushed_waits_for_its_prerequisites,
+    a_wait_in_a_flow_has_no_limit,
 ];
 
 impl Ground<'_> {
@@ -80,6 +82,9 @@ async fn a_flow_of_a_plain_client_is_found_until_it_is_taken_up(world: &World) -
         world
             .raw::<()>(&["HSET", &nobodys, "status", "started"])
             .await?;
+        let without = ground.flows.keys().flow(FlowId(41));
+        let jobs = ["HSET", &without, "jobs", "[1]", "status", "dispatched"];
+        world.raw::<()>(&jobs).await?;
         let garbage = ground.flows.keys().flow(FlowId(40));
         world.raw::<()>(&["SET", &garbage, "x"]).await?;
         if !may_scan(ground).await? {
@@ -87,24 +92,24 @@ async fn a_flow_of_a_plain_client_is_found_until_it_is_taken_up(world: &World) -
             return Ok(());
         }
         for _ in 0..2 {
-            same!(ground.scan().await?, vec![FlowId(34)]);
+            same!(ground.scan().await?, vec![FlowId(34), FlowId(41)]);
         }
         let key = ground.flows.keys().flow(FlowId(34));
         same!(world.field(&key, "mw_dirty").await?.as_deref(), Some("1"));
         // The flow of this context was first.
         let mut claimed = Vec::new();
-        for _ in 0..2 {
+        for _ in 0..3 {
             let FlowClaim::Claimed(lease) = ground
                 .flows
                 .claim("t", crate::cases::harness::world::LEASE)
                 .await?
             else {
-                return Err(Failure::new("two flows are due"));
+                return Err(Failure::new("three flows are due"));
             };
             claimed.push(lease.id);
         }
         claimed.sort_unstable();
-        same!(claimed, vec![ground.id, FlowId(34)]);
+        same!(claimed, vec![ground.id, FlowId(34), FlowId(41)]);
         Ok(())
     })
     .await
@@ -199,6 +204,79 @@ async fn ended_and_missing_jobs_join_too(world: &World) -> Outcome {
             ground.join(&lease, "", false).await?;
             same!(ground.node("0").await?, state);
             same!(world.field(&key, "mw_flow").await?, None);
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Its client pushes only what can start.
+async fn a_job_that_nobody_has_pushed_waits_for_its_prerequisites(world: &World) -> Outcome {
+    in_both(world, async |world| {
+        for (needs, status) in [("[9]", "dispatched"), ("[9]", "finished"), ("[8]", "error")] {
+            let ground = &Ground::new(world)?;
+            let lease = ground.claimed().await?;
+            let key = format!("{}job:12:1", ground.flows.keys().prefix());
+            let other = format!("{}job:12:{}", ground.flows.keys().prefix(), &needs[1..2]);
+            world.raw::<()>(&["HSET", &other, "status", status]).await?;
+            let written = ["HSET", &key, "status", "waiting_for_prerequisites"];
+            let fields = ["script_type", "osis", "script", "1", "dependends", needs];
+            let written = [&written[..], &fields, &["env_vars", "{}"]].concat();
+            world.raw::<()>(&written).await?;
+            ground.join(&lease, "{}", false).await?;
+            if status == "error" {
+                let error = world.field(&key, "error").await?;
+                let why = format!("prerequisite {other} did not finish");
+                same!(error, Some(why));
+                check!(ground.node("0").await?.starts_with("e 0 "));
+                return Ok(());
+            }
+            same!(
+                world.field(&key, "mw_waiting").await?,
+                Some(format!("\"{other}\""))
+            );
+            same!(world.field(&key, "mw_expires").await?, None);
+            same!(world.list(&world.queue()).await?.len(), 0);
+            world
+                .raw::<()>(&["HSET", &other, "status", "finished"])
+                .await?;
+            for _ in 0..2 {
+                world.pass(5_000);
+                world.broker.check_orphans().await?;
+                world.broker.resolve_dependents().await?;
+            }
+            same!(world.list(&world.queue()).await?, [key.as_str()]);
+            let nodes = ground.flows.keys().flow_part(ground.id, "nodes");
+            world
+                .raw::<()>(&["DEL", &nodes, &key, &world.queue()])
+                .await?;
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// A claim has begun the wait before the flow was found. A wait for what may never come keeps its limit.
+async fn a_wait_in_a_flow_has_no_limit(world: &World) -> Outcome {
+    in_both(world, async |world| {
+        let ground = &Ground::new(world)?;
+        let lease = ground.claimed().await?;
+        let key = format!("{}job:12:1", ground.flows.keys().prefix());
+        let other = format!("{}job:12:9", ground.flows.keys().prefix());
+        let nodes = ground.flows.keys().flow_part(ground.id, "nodes");
+        for (exists, limited) in [(false, true), (true, false)] {
+            let waiting = format!("\"{other}\"");
+            let written = ["HSET", &key, "status", "waiting_for_prerequisites"];
+            let fields = ["mw_waiting", &waiting, "mw_expires", "7", "env_vars", "{}"];
+            world.raw::<()>(&["DEL", &nodes, &key]).await?;
+            world.raw::<()>(&[&written[..], &fields].concat()).await?;
+            if exists {
+                let words = ["HSET", &other, "status", "started"];
+                world.raw::<()>(&words).await?;
+            }
+            ground.join(&lease, "{}", false).await?;
+            let expires = world.field(&key, "mw_expires").await?;
+            same!(expires.is_some(), limited);
         }
         Ok(())
     })

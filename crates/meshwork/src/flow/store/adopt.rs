@@ -9,7 +9,7 @@ use meshwork_broker::flow::{FlowFields, FlowLease, Flows, MAX_MOVES, Moves, Step
 use meshwork_model::context::{ContextJob, Flow, field};
 use meshwork_model::flow::limits::MAX_JOBS;
 use meshwork_model::flow::{Node, Plan, Run, Work};
-use meshwork_model::job::limits::MAX_ENV;
+use meshwork_model::job::EnvTooLarge;
 use meshwork_model::keys::context::{FlowId, JobKey};
 use meshwork_model::route::Route;
 use meshwork_model::state::Status;
@@ -39,6 +39,9 @@ pub(super) const PLAIN: &str = "mw_plain";
 /// Field with the time at which a step first found the flow.
 const SEEN: &str = "mw_seen";
 
+/// State of a place whose job has joined and has not ended.
+const JOINED: &str = "r 0";
+
 /// Outcome of an attempt to take a flow up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TakenUp {
@@ -64,7 +67,8 @@ struct Joining {
 
 /// Returns true for a record of a plain client that no step has taken up.
 pub(super) fn is_plain(record: &FlowFields) -> bool {
-    record.contains_key(field::CALLER_ID) && !record.contains_key("mw_mark")
+    let is_flow = [field::CALLER_ID, field::JOBS].map(|field| record.contains_key(field));
+    is_flow.contains(&true) && !record.contains_key("mw_mark")
 }
 
 /// Takes a flow up once all its jobs are stored.
@@ -86,15 +90,23 @@ pub(super) async fn take_up(flows: &Flows, lease: &FlowLease) -> Result<TakenUp,
         moves.note(&[(SEEN, now.to_string())]);
     }
     let joined = flows.nodes(lease.id).await?;
+    // Prerequisites that the commit reads.
+    let mut read = 0;
     for (at, job) in jobs.iter().enumerate() {
         let node = place(at, None);
         if joined.contains_key(&node) || (job.is_missing && !is_late) {
             continue;
         }
         join(flows, &flow, (&node, job), &mut moves);
-        let is_full = moves.len() + 1 >= MAX_MOVES || moves.bytes() >= MOST_BYTES;
-        if is_full && commit(flows, lease, std::mem::take(&mut moves)).await? != StepDone::Done {
-            return Ok(TakenUp::Lost);
+        let needs = job.job.as_ref();
+        read += needs.map_or(0, |job| job.dependends.len() + job.prerequisites.len());
+        let is_full =
+            moves.len() + 1 >= MAX_MOVES || moves.bytes() >= MOST_BYTES || read >= MAX_MOVES;
+        if is_full {
+            read = 0;
+            if commit(flows, lease, std::mem::take(&mut moves)).await? != StepDone::Done {
+                return Ok(TakenUp::Lost);
+            }
         }
     }
     if commit(flows, lease, moves).await? != StepDone::Done {
@@ -108,12 +120,6 @@ pub(super) async fn take_up(flows: &Flows, lease: &FlowLease) -> Result<TakenUp,
     let mut moves = Moves::default();
     moves.plan(&json!(plan).to_string());
     let mut fields = vec![(PLAIN, "1".to_owned()), ("mw_name", plan.name)];
-    let waits = |job: &ContextJob| {
-        matches!(
-            job.status,
-            Status::Dispatched | Status::WaitingForPrerequisites
-        )
-    };
     if jobs
         .iter()
         .any(|it| it.job.as_ref().is_some_and(|job| !waits(job)))
@@ -125,6 +131,14 @@ pub(super) async fn take_up(flows: &Flows, lease: &FlowLease) -> Result<TakenUp,
         StepDone::Done => Ok(TakenUp::Yes),
         _ => Ok(TakenUp::Lost),
     }
+}
+
+/// Returns true for a job that no runner has started.
+fn waits(job: &ContextJob) -> bool {
+    matches!(
+        job.status,
+        Status::Dispatched | Status::WaitingForPrerequisites
+    )
 }
 
 pub(super) fn read(flows: &Flows, id: FlowId, record: &FlowFields) -> Result<Flow, String> {
@@ -170,13 +184,8 @@ async fn jobs(flows: &Flows, flow: &Flow) -> Result<Vec<Joining>, FlowError> {
 fn join(flows: &Flows, flow: &Flow, (node, job): (&str, &Joining), moves: &mut Moves) {
     let key = flows.keys().job(job.key);
     let env = job.job.as_ref().map(|job| merged(flow, &job.env_vars));
-    let env = env.filter(|env| {
-        let fits = size_of(env) <= MAX_ENV;
-        if !fits {
-            tracing::warn!(flow = %flow.id, job = key, "environment of the flow left out: too large");
-        }
-        fits
-    });
+    let too_large = env.as_ref().and_then(|env| EnvTooLarge::check(env).err());
+    let env = env.filter(|_| too_large.is_none());
     let env = env.map(|env| json!(env).to_string()).unwrap_or_default();
     let script_type = job.job.as_ref().and_then(|job| job.script_type.clone());
     let queue = script_type.map(|name| Route::to(name).queue(flows.broker().keys()));
@@ -186,6 +195,10 @@ fn join(flows: &Flows, flow: &Flow, (node, job): (&str, &Joining), moves: &mut M
         (&job.env, &env),
         job.is_missing,
     );
+    if let Some(why) = too_large.filter(|_| job.job.as_ref().is_some_and(waits)) {
+        let why = why.to_string();
+        moves.finalize(node, JOINED, ("e", 0), (&key, "error", why.as_bytes()));
+    }
 }
 
 /// Merges the environments of a job: a later one overrides an earlier one. First that of the flow, then the job's own,
@@ -195,12 +208,6 @@ pub(super) fn merged(flow: &Flow, own: &BTreeMap<String, String>) -> BTreeMap<St
     env.extend(own.clone());
     env.insert("FLOW_ID".to_owned(), flow.id.to_string());
     env
-}
-
-fn size_of(env: &BTreeMap<String, String>) -> usize {
-    env.iter()
-        .map(|(name, value)| name.len() + value.len())
-        .sum()
 }
 
 /// Returns the name of a job in the plan. The result of the flow has only the number.
@@ -305,6 +312,7 @@ async fn refuse(
 ) -> Result<TakenUp, FlowError> {
     tracing::warn!(flow = %lease.id, why, "flow of a plain client refused");
     let mut moves = Moves::default();
+    moves.list();
     let result = json!({ "error": why }).to_string();
     moves.note(&[
         (PLAIN, "1".to_owned()),

@@ -57,6 +57,12 @@ impl ContextKeys {
         self.own(&format!("index:{}", counter.as_str()))
     }
 
+    /// Last sign of life of each runner with a worker (a hash: number, milliseconds): `mw:runners-seen`.
+    #[must_use]
+    pub fn runners_seen(&self) -> String {
+        self.own("runners-seen")
+    }
+
     /// Audit trail of changes to the context (a stream, bounded): `mw:audit`.
     #[must_use]
     pub fn audit(&self) -> String {

@@ -112,7 +112,7 @@ struct RunnerList {
 
 async fn list(call: Call, params: ListParams) -> Result<Reply<RunnerList>, ApiError> {
     let (context, caller) = call.context(Some(params.context)).await?;
-    let runners = context.runners(&caller).await?;
+    let runners = context.runner_states(&caller).await?;
     let runners = runners.iter().map(RunnerView::from).collect();
     Ok(Reply::new(&RunnerList { runners }))
 }
