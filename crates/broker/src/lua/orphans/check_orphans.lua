@@ -1,4 +1,4 @@
---- @include orphans/check, claim/expire_starts
+--- @include orphans/check, orphans/rule, claim/expire_starts
 --- @flags allow-oom
 -- Watches jobs to which no other script returns: those with prerequisites, those that a foreign worker may have taken,
 -- and those whose worker may be away. A job that no list holds is pushed again after the age of its type's migration,
@@ -13,11 +13,12 @@
 -- ARGV[6]  1 to rescue jobs of foreign clients too
 -- Returns [1]  the number of jobs visited
 --         [2]  the ids pushed again
+--         [3]  1 if the call reached a bound: there may be more
 local now, most, losses = clock(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local FAR = 2 * LONGEST_AGE -- a later due time was written by a clock that was ahead
 local READ = 50 -- the cost of reading a record, in list entries
-local looked, budget = 0, tonumber(ARGV[4])
-local age, rescue = math.min(tonumber(ARGV[5]), LONGEST_AGE), ARGV[6] == '1'
+local looked, budget, cut = 0, tonumber(ARGV[4]), false
+local age, rescue = rescue_rule(tonumber(ARGV[5]), ARGV[6] == '1', now)
 
 -- Finishes the end of a job that a worker without leases wrote to the record only.
 local function ended(id, key, has)
@@ -55,7 +56,7 @@ local function see(id)
   local has, other = record(key, 'mw_waiting', 'mw_expires', 'mw_lock', 'mw_seen', 'mw_lost', 'mw_fallback', 'mw_stop',
     'script_type', 'worker_id', 'actor_id', 'timeout', 'updated_at')
   local _, after, phase = old_list(type_of(has), worker_of(has))
-  after, bounded, vague = phase and after or age, not phase, false
+  after, bounded, vague = phase and after or age, not (phase or rescue), false
   if other then look_later(id, now + after)
   elseif not has.status then unwatch(id)
   elseif anothers(has, phase) then only_note(id, has, after, now)
@@ -69,10 +70,13 @@ end
 for _, span in ipairs({{'-inf', int(now)}, {int(now + FAR), '+inf'}}) do
   local ids = redis.call('ZRANGEBYSCORE', WATCHED, span[1], span[2], 'LIMIT', 0, most - looked)
   for _, id in ipairs(ids) do
-    if walked >= budget then break end
+    if walked >= budget then
+      cut = true
+      break
+    end
     looked = looked + 1
     see(id)
   end
 end
 looked = looked + expire_starts(now, most - looked)
-return respond({looked, again})
+return respond({looked, again, (cut or looked >= most) and 1 or 0})

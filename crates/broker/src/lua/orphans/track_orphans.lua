@@ -1,4 +1,4 @@
---- @include complete/ending, orphans/list, orphans/track
+--- @include complete/ending, orphans/list, orphans/rule, orphans/track
 -- Puts suspected orphans under watch: open jobs that no list may hold, or whose worker may be gone. check_orphans.lua pushes
 -- them again if that is so.
 -- KEYS[1..]  per job: its hash, the queue that it belongs to
@@ -9,7 +9,7 @@
 -- ARGV[5..]  per job: id, type ('' if unknown: its queue is not noted then)
 -- Returns the number of jobs that were not watched before
 local now, adopted, a = clock(ARGV[1]), 0, 5
-local age, room, rescue = math.min(tonumber(ARGV[2]), LONGEST_AGE), tonumber(ARGV[3]), ARGV[4] == '1'
+local room, age, rescue = tonumber(ARGV[3]), rescue_rule(tonumber(ARGV[2]), ARGV[4] == '1', now)
 local suspects = try('ZCARD', STALE)
 if type(suspects) ~= 'number' then suspects = 0 end
 

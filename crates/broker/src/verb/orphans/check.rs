@@ -12,11 +12,11 @@ const MOST: usize = 200;
 /// Greatest number of entries of legacy lists that are searched in a call, except for the last search: about 2 ms.
 const WALK: usize = 100_000;
 
-/// The rule for pushing orphans again: open jobs on no list, or started without a lease by a worker that is dead. All
-/// workers of a namespace need the same rule.
+/// The rule for pushing orphans again: open jobs on no list, or started without a lease by a worker that is dead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rescue {
-    /// Time for which a job of a type that does not migrate must look like an orphan. Default: 30 s. Maximum: 1 h.
+    /// Time for which a job of a type that does not migrate must look like an orphan. Default: 30 s. Maximum: 1 h. Any worker may
+    /// lead, so the shortest time of the live workers that rescue foreign jobs holds for all.
     pub after: Duration,
     /// True to push jobs of foreign clients again too. Default: false.
     pub foreign: bool,
@@ -25,6 +25,11 @@ pub struct Rescue {
 impl Rescue {
     /// Greatest `after`. Later times were recorded by a clock that was ahead.
     pub const MAX_AFTER: Duration = Duration::from_secs(3600);
+
+    /// Time between two notes of a rule for other workers.
+    pub const NOTE_EVERY: Duration = Duration::from_secs(10);
+    /// Time for which such a note holds: two of them may fail.
+    const NOTED_FOR: Duration = Duration::from_secs(35);
 
     pub(crate) fn after_ms(self) -> u64 {
         self.after.min(Self::MAX_AFTER).as_millis() as u64
@@ -77,11 +82,27 @@ impl Broker {
             .arg(u8::from(self.rescue.foreign))
             .answer(&self.conn)
             .await?;
-        let looked = answer.next("looked")?;
         Ok(OrphanCheck {
-            looked,
-            more: looked >= MOST,
+            looked: answer.next("looked")?,
             pushed: answer.texts("pushed")?,
+            more: answer.flag("more")?,
         })
+    }
+
+    /// Notes the rule of this worker for whichever worker leads, if it rescues foreign jobs. Repeat it at least every
+    /// [`Rescue::NOTE_EVERY`].
+    ///
+    /// # Errors
+    /// The server refuses the call.
+    pub async fn note_rescue(&self) -> Result<(), Error> {
+        if !self.rescue.foreign {
+            return Ok(());
+        }
+        let until = self.now().await? + Rescue::NOTED_FOR.as_millis() as u64;
+        let mut set = redis::cmd("HSET");
+        set.arg(self.keys.walk());
+        set.arg("rescue").arg(self.rescue.after_ms());
+        set.arg("rescue_until").arg(until);
+        self.ask("sweep", &set).await
     }
 }

@@ -2,6 +2,7 @@
 //! worker without leases runs or left. All workers share its position.
 
 use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
 
 use meshwork_model::job::field;
 use meshwork_model::keys::context::Counter;
@@ -18,13 +19,16 @@ use crate::{Broker, Error};
 const PAGES: usize = 8;
 /// Interval of the scans, in milliseconds, where no type migrates.
 const EVERY: u64 = 60_000;
+/// Least interval of the scans where workers rescue foreign jobs: the age of the rescue, but not less than this, and at
+/// most [`EVERY`].
+const RESCUE_EVERY: u64 = 10_000;
 /// Time for which a canonical queue that a scan found is remembered, in milliseconds (1 day): empty lists do not
 /// exist as keys.
 const KNOWN_FOR: u64 = 86_400_000;
 /// Greatest number of canonical queues that are searched.
 const MOST_LISTS: usize = MAX_ITEMS;
-/// Greatest number of their entries that a call reads, 1,000 at a time: about 10 ms of the server's time, and 5 MB.
-/// Each queue has an equal share.
+/// Greatest number of their entries that a call reads, 1,000 at a time: about 10 ms of the server's time, and 5 MB. If there
+/// are more, long queues have equal shares.
 const MOST_READ: usize = 100_000;
 
 /// The result of a sweep.
@@ -38,8 +42,8 @@ pub struct OrphanScan {
     pub restored: usize,
     /// Number of foreign clients' open jobs with an unknown type, which cannot be pushed again.
     pub unroutable: usize,
-    /// True if the next scan is not due yet.
-    pub rests: bool,
+    /// Time until the next scan is due; `None` if one is under way.
+    pub rests: Option<Duration>,
 }
 
 /// The ids on canonical queues.
@@ -72,17 +76,19 @@ struct Page {
 struct Walk {
     next: u64,
     began: Option<u64>,
+    /// Age of a rescue of foreign jobs in milliseconds, and until when the note of it holds.
+    rescue: Option<(u64, u64)>,
 }
 
 impl Broker {
     /// Continues the scan. It puts suspected orphans under watch ([`Broker::track_orphans`]), records the canonical queues,
     /// sets a time to live for replies whose worker set none, and adds schedules to the set of all schedules if it
-    /// lacks them. A scan begins once a minute, and while a type
-    /// migrates, at the end of the last one.
+    /// lacks them. A scan begins once a minute, where foreign jobs are rescued every 10 s or more, and while a type migrates,
+    /// at the end of the last one.
     ///
     /// Suspected orphans are jobs that were started without a lease, waiting jobs of foreign clients that are on no
     /// queue, and waiting jobs of Meshwork's clients that should have been claimed before the next one in their
-    /// queue. Of types that migrate, all open jobs of foreign clients are suspected.
+    /// queue. If not all entries of queues can be read, this also holds for those of foreign clients. Of types that migrate, all open jobs of foreign clients are suspected.
     ///
     /// # Errors
     /// The server refuses a call; repeat it then.
@@ -90,11 +96,13 @@ impl Broker {
         let (migrations, now) = (self.migrations().await?, self.now().await?);
         let mut walk = self.walk_state().await?;
         if walk.next == 0 {
-            let recent = |began| now >= began && now < began + EVERY;
-            if migrations.is_empty() && walk.began.is_some_and(recent) {
-                let rests = true;
+            let every = self.interval(walk.rescue, now);
+            let recent = walk
+                .began
+                .filter(|began| now >= *began && now < began + every);
+            if let Some(began) = recent.filter(|_| migrations.is_empty()) {
                 return Ok(OrphanScan {
-                    rests,
+                    rests: Some(Duration::from_millis(began + every - now)),
                     ..OrphanScan::default()
                 });
             }
@@ -122,9 +130,23 @@ impl Broker {
     async fn walk_state(&self) -> Result<Walk, Error> {
         let mut get = redis::cmd("HMGET");
         get.arg(self.keys.walk()).arg("next").arg("began");
-        let (next, began): (Option<u64>, Option<u64>) = self.ask("sweep", &get).await?;
-        let next = next.unwrap_or(0);
-        Ok(Walk { next, began })
+        get.arg("rescue").arg("rescue_until");
+        type Number = Option<u64>;
+        let (next, began, age, until): (Number, Number, Number, Number) =
+            self.ask("sweep", &get).await?;
+        Ok(Walk {
+            next: next.unwrap_or(0),
+            began,
+            rescue: age.zip(until),
+        })
+    }
+
+    /// Returns the interval of the scans in milliseconds. Any worker scans, also for others that rescue foreign jobs.
+    fn interval(&self, noted: Option<(u64, u64)>, now: u64) -> u64 {
+        let noted = noted.filter(|(_, until)| *until > now).map(|(age, _)| age);
+        let own = self.rescue.foreign.then(|| self.rescue.after_ms());
+        let age = noted.into_iter().chain(own).min();
+        age.map_or(EVERY, |age| age.clamp(RESCUE_EVERY, EVERY))
     }
 
     /// Stores the position. Both fields are written together, so that they belong to one scan, whichever worker is
@@ -136,12 +158,27 @@ impl Broker {
         set.arg("next").arg(walk.next).arg("began").arg(began);
         if walk.next == 0 {
             set.arg("whole").arg(began);
+            let before = now
+                .saturating_sub(KNOWN_FOR)
+                .max(self.too_many(began).await?);
             let forget = pipe.cmd("ZREMRANGEBYSCORE").arg(self.keys.known_lists());
-            forget.arg("-inf").arg(now.saturating_sub(KNOWN_FOR));
+            forget.arg("-inf").arg(format!("({before}"));
         }
         let conn = &mut self.conn.clone();
         let done = pipe.query_async::<redis::Value>(conn).await;
         done.map(drop).map_err(failed)
+    }
+
+    /// Returns the time before which known queues are forgotten, so that no more are known than are searched: those that no
+    /// scan has found since then. The scan that began at this time has not found them.
+    async fn too_many(&self, began: u64) -> Result<u64, Error> {
+        let mut least = redis::cmd("ZRANGE");
+        least.arg(self.keys.known_lists());
+        let at = -(MOST_LISTS as i64) - 1;
+        least.arg(at).arg(at).arg("WITHSCORES");
+        let least: Vec<(Vec<u8>, f64)> = self.ask("sweep", &least).await?;
+        let at = least.first().map(|(_, at)| *at as u64);
+        Ok(at.filter(|at| *at < began).map_or(0, |at| at + 1))
     }
 
     /// Returns a page of all keys.
@@ -209,7 +246,7 @@ impl Broker {
         }
         let nowhere = Standing::default();
         let standing = standing.as_ref().unwrap_or(&nowhere);
-        let (mut found, mut suspects) = (Vec::new(), Vec::new());
+        let (mut found, mut suspects, mut unread) = (Vec::new(), Vec::new(), Vec::new());
         for job in open {
             let place = standing.lists.get(job.id.as_str()).cloned();
             let script_type = match place.as_deref() {
@@ -226,13 +263,16 @@ impl Broker {
             let adopted = self.adopted(&job, script_type, place);
             if job.started || (job.foreign && migrates) {
                 found.push(adopted);
+            } else if job.foreign && unsure {
+                unread.push((adopted, job.written_at));
             } else if job.foreign {
-                found.extend((!stands && !unsure).then_some(adopted));
+                found.extend((!stands).then_some(adopted));
             } else if !migrates || job.lock.is_none() {
                 suspects.push((adopted, job.written_at));
             }
         }
-        found.extend(self.passed_over(suspects).await?);
+        found.extend(self.passed_over(suspects, true).await?);
+        found.extend(self.passed_over(unread, false).await?);
         for chunk in found.chunks(MAX_ITEMS) {
             swept.adopted += self.track_orphans(chunk).await?;
         }
@@ -285,18 +325,22 @@ impl Broker {
             ..Standing::default()
         };
         let lengths = self.lengths(&known.iter().collect::<Vec<_>>()).await?;
-        let share = MOST_READ / known.len().max(1);
-        let mut pipe = redis::pipe();
+        let mut lists: Vec<_> = known.iter().zip(lengths).collect();
+        lists.retain(|(_, length)| *length > 0);
+        // The short ones first: what they do not need is for the long ones.
+        lists.sort_by_key(|(_, length)| *length);
+        let (mut pipe, mut pages, mut left) = (redis::pipe(), Vec::new(), MOST_READ);
         pipe.ignore_errors();
-        let mut pages = Vec::new();
-        for (list, length) in known.iter().zip(lengths) {
-            standing.cut |= length > share;
-            for from in (0..length.min(share)).step_by(MAX_ITEMS) {
+        for (at, (list, length)) in lists.iter().enumerate() {
+            let share = (*length).min(left / (lists.len() - at));
+            left -= share;
+            standing.cut |= *length > share;
+            for from in (0..share).step_by(MAX_ITEMS) {
                 // Indexes count from the right, where -1 is the last.
                 let (near, far) = (from + 1, (from + MAX_ITEMS).min(share));
-                let range = pipe.cmd("LRANGE").arg(list);
+                let range = pipe.cmd("LRANGE").arg(*list);
                 range.arg(-(far as i64)).arg(-(near as i64));
-                pages.push(list);
+                pages.push(*list);
             }
         }
         if pages.is_empty() {
@@ -311,9 +355,14 @@ impl Broker {
         Ok(standing)
     }
 
-    /// Returns those waiting jobs of Meshwork's clients that should have been claimed before the next one in their
-    /// queue, which was stored after their last write. All others are presumably behind it.
-    async fn passed_over(&self, jobs: Vec<(Suspect, Option<u64>)>) -> Result<Vec<Suspect>, Error> {
+    /// Returns those waiting jobs that should have been claimed before the next one in their
+    /// queue, which was stored after their last write. All others are presumably behind it. `or_unknown`: also those where
+    /// a time is missing.
+    async fn passed_over(
+        &self,
+        jobs: Vec<(Suspect, Option<u64>)>,
+        or_unknown: bool,
+    ) -> Result<Vec<Suspect>, Error> {
         let queue = |job: &Suspect| {
             let of_type = || Some(self.keys.work_queue_type(job.script_type.as_ref()?));
             job.queue.clone().or_else(of_type)
@@ -324,9 +373,10 @@ impl Broker {
             .await?;
         let passed = |(job, at): &(Suspect, Option<u64>)| {
             let Some((id, stored)) = queue(job).and_then(|queue| next.get(&queue).cloned()) else {
-                return true;
+                return or_unknown;
             };
-            let before = at.zip(stored).is_none_or(|(at, stored)| at < stored);
+            let both = at.zip(stored);
+            let before = both.map_or(or_unknown, |(at, stored)| at < stored);
             before && id != job.id.as_str()
         };
         Ok(jobs
@@ -367,7 +417,7 @@ impl Broker {
         let stored: Vec<Text> = pipe.query_async(conn).await.map_err(failed)?;
         let stored = stored
             .into_iter()
-            .map(|at| stored::time(&self.keys, &text(at.ok()??)));
+            .map(|at| stored::time(&self.keys, &text(at.ok()??), None));
         let both = first.into_iter().zip(stored);
         Ok(both.map(|((queue, id), at)| (queue, (id, at))).collect())
     }

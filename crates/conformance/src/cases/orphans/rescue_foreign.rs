@@ -1,8 +1,9 @@
 //! Rescue of foreign jobs: they are listed, and pushed again only if that is configured.
 
-use meshwork_broker::Retried;
+use meshwork_broker::{Broker, Retried};
 
 use crate::cases::harness::legacy_worker::{looked_at, migrate, old, write};
+use crate::cases::harness::world::Got;
 use crate::cases::orphans::rescue::{AGE, WALK, foreign, rescuing, stale, walk_and_look};
 use crate::cases::{Outcome, World, cases, check, same};
 
@@ -16,6 +17,9 @@ cases![
     what_somebody_started_is_no_longer_away,
     where_it_is_no_longer_said_they_are_left,
     what_was_noted_before_is_rescued_too,
+    the_rule_of_a_worker_holds_whoever_leads,
+    queues_without_jobs_take_no_share_of_the_search,
+    too_many_known_queues_are_forgotten,
 ];
 
 /// Nothing is written into their records.
@@ -65,8 +69,8 @@ async fn jobs_of_others_are_rescued_where_it_is_said(world: &World) -> Outcome {
     }
     pushed.sort();
     same!(pushed, ["away", "runs"]);
-    // The second walk must be over for the first of them: a little more than a minute.
-    check!((12..16).contains(&rounds));
+    // The second walk must be over for the first of them: it begins 10 s after the first one.
+    check!((3..=5).contains(&rounds));
     for claimed in world.take(5).await? {
         world.finish(&claimed, "42").await?;
         let id = &claimed.job.id;
@@ -189,7 +193,79 @@ async fn what_somebody_started_is_no_longer_away(world: &World) -> Outcome {
     Ok(())
 }
 
-/// The worker that runs the current maintenance decides.
+/// Returns the ids that are pushed again within `rounds` of 5 s, of which each begins a scan that is due.
+async fn rounds(world: &World, broker: &Broker, rounds: usize) -> Got<Vec<String>> {
+    let mut pushed = Vec::new();
+    for _ in 0..rounds {
+        while broker.scan_orphans().await?.next != 0 {}
+        pushed.extend(broker.check_orphans().await?.pushed);
+        world.pass(5_000);
+    }
+    pushed.sort();
+    Ok(pushed)
+}
+
+/// Workers with a rule note it for all others, as long as they live.
+async fn the_rule_of_a_worker_holds_whoever_leads(world: &World) -> Outcome {
+    foreign(world, "away", &[]).await?;
+    foreign(world, "runs", &[("status", "started")]).await?;
+    world.raw::<()>(&["DEL", &world.queue()]).await?;
+    world.broker.note_rescue().await?;
+    same!(rounds(world, &world.broker, 15).await?.len(), 0);
+    rescuing(world, 5).note_rescue().await?;
+    same!(rounds(world, &world.broker, 7).await?, ["away", "runs"]);
+    // The worker is gone: its note has expired.
+    foreign(world, "later", &[]).await?;
+    world.raw::<()>(&["DEL", &world.queue()]).await?;
+    world.pass(35_000);
+    same!(rounds(world, &world.broker, 30).await?.len(), 0);
+    Ok(())
+}
+
+async fn queues_without_jobs_take_no_share_of_the_search(world: &World) -> Outcome {
+    let known = world.keys().known_lists();
+    let now = world.now().to_string();
+    for n in 0..300 {
+        let queue = world.queue_of(&format!("osis:group:g:inst:{n}"));
+        world.raw::<()>(&["ZADD", &known, &now, &queue]).await?;
+    }
+    let ids: Vec<_> = (0..900).map(|n| format!("w{n}")).collect();
+    let waiting = world.queue_of("sal");
+    let words = ["LPUSH", waiting.as_str()].into_iter();
+    let words: Vec<_> = words.chain(ids.iter().map(String::as_str)).collect();
+    world.raw::<()>(&words).await?;
+    foreign(world, "away", &[]).await?;
+    world.raw::<()>(&["DEL", &world.queue()]).await?;
+    same!(rounds(world, &rescuing(world, 5), 4).await?, ["away"]);
+    Ok(())
+}
+
+/// A search of all known queues would be incomplete otherwise, so that no job could be rescued.
+async fn too_many_known_queues_are_forgotten(world: &World) -> Outcome {
+    let known = world.keys().known_lists();
+    let before = (world.now() - 1_000).to_string();
+    for from in [0, 600] {
+        let queue = |n: usize| world.queue_of(&format!("osis:group:g:inst:{n}"));
+        let queues: Vec<_> = (from..from + 600).map(queue).collect();
+        let pairs = queues
+            .iter()
+            .flat_map(|queue| [before.as_str(), queue.as_str()]);
+        let words: Vec<_> = ["ZADD", known.as_str()].into_iter().chain(pairs).collect();
+        world.raw::<()>(&words).await?;
+    }
+    foreign(world, "stays", &[]).await?;
+    same!(rounds(world, &rescuing(world, 5), 1).await?.len(), 0);
+    check!(world.raw::<usize>(&["ZCARD", &known]).await? <= 1_000);
+    world.pass(10_000);
+    foreign(world, "away", &[]).await?;
+    world
+        .raw::<()>(&["LREM", &world.queue(), "0", "away"])
+        .await?;
+    same!(rounds(world, &rescuing(world, 5), 6).await?, ["away"]);
+    Ok(())
+}
+
+/// The worker that runs the current maintenance decides, unless another one has noted its rule.
 async fn where_it_is_no_longer_said_they_are_left(world: &World) -> Outcome {
     foreign(world, "j1", &[]).await?;
     world.raw::<()>(&["DEL", &world.queue()]).await?;

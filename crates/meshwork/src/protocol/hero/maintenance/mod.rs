@@ -16,11 +16,11 @@ mod task;
 use std::time::Duration;
 
 use meshwork_broker::flow::Flows;
-use meshwork_broker::{Broker, Error, LeaderTask, Retention};
+use meshwork_broker::{Broker, Error, LeaderTask, Rescue, Retention};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use crate::worker::dedicated_thread::Never;
+use crate::worker::dedicated_thread::{Never, best_effort};
 pub(super) use leader::{LEADS_FOR, Leadership, POLL_EVERY};
 pub(super) use promoter::{NextDue, wait_for_wakeups};
 use task::{Ran, Task, TaskList};
@@ -52,12 +52,14 @@ pub(super) async fn maintain(
         tasks: tasks(broker, retention),
         backup: None,
         until: Instant::now(),
+        noted: None,
     };
     loop {
         let next = maintenance.next();
         tokio::select! {
             Ok(()) = polls.changed() => {
                 let leadership = polls.borrow_and_update().clone();
+                maintenance.note_rescue().await?;
                 if leadership.leads {
                     maintenance.lead(&leadership).await?;
                     if maintenance.tasks.is_due() {
@@ -124,6 +126,8 @@ struct Maintenance<'a> {
     backup: Option<Instant>,
     /// End of this worker's leadership, unless it is extended.
     until: Instant,
+    /// Time of the last note of this worker's rule for orphans.
+    noted: Option<Instant>,
 }
 
 impl Maintenance<'_> {
@@ -146,6 +150,20 @@ impl Maintenance<'_> {
         while self.tasks.is_due() && began.elapsed() < TIME_SLICE {
             self.run(Ran::ByLeader).await?;
         }
+        Ok(())
+    }
+
+    /// Notes the rule for orphans, since another worker may lead.
+    async fn note_rescue(&mut self) -> Result<(), Error> {
+        if self
+            .noted
+            .is_some_and(|at| at.elapsed() < Rescue::NOTE_EVERY)
+        {
+            return Ok(());
+        }
+        let note = self.broker.note_rescue();
+        let noted = best_effort(self.broker.outages(), "sweep", TASK_TIMEOUT, note).await?;
+        self.noted = noted.map(|()| Instant::now());
         Ok(())
     }
 

@@ -9,9 +9,8 @@ use meshwork_broker::{Broker, Error, LeaderTask};
 use super::task::{Outcome, Task};
 use crate::protocol::hero::registry::reclaim_dead;
 
-/// Pause between two scans for orphaned prefetch lists, and between two checks whether the next scan for foreign
-/// orphans is due (once a minute). It is long, so that an idle worker makes few calls. A new migration waits as long
-/// for its first scan.
+/// Pause between two scans for orphaned prefetch lists, and greatest pause between two checks whether the next scan for
+/// foreign orphans is due. It is long, so that an idle worker makes few calls. A new migration waits as long for its first scan.
 const BETWEEN_WALKS: Duration = Duration::from_secs(10);
 
 /// Releases jobs and ids of dead workers of this host.
@@ -126,7 +125,7 @@ impl Task for ForeignScan {
             }
             Ok(Outcome {
                 worked: swept.adopted > 0,
-                next: swept.rests.then_some(BETWEEN_WALKS),
+                next: swept.rests.map(|left| left.min(BETWEEN_WALKS)),
             })
         })
     }
