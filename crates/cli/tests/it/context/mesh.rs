@@ -210,13 +210,13 @@ fn a_runner_takes_the_messages_of_its_topic() {
     let late = [&to_runner[..], &["--timeout-result", "2"]].concat();
     let ended = alice.ground.run(&late).exits(1);
     let why = "timeout_result: not processed within 2 s";
-    assert!((ended.stdout + &ended.stderr).contains(why));
+    assert!(format!("{}{}", ended.stdout, ended.stderr).contains(why));
     let gone = runner(&bob);
     assert_eq!(gone["running"], false);
     assert!(gone["last_seen"].as_str() >= seen.as_str(), "{gone}");
     let nobody = [&SEND[..], &["--topic", "runner21", "--wait"]].concat();
     let refused = alice.ground.run(&nobody).exits(1);
-    assert!((refused.stdout + &refused.stderr).contains("has the topic \"runner21\""));
+    assert!(format!("{}{}", refused.stdout, refused.stderr).contains("has the topic \"runner21\""));
 }
 
 /// A plain client signs with 30 lines of Python, and a plain runner there runs its job.
