@@ -31,7 +31,7 @@ def _meshwork():
         return file, os.dup(file), fstat(file).st_ino
 
     if os.geteuid() == 0:
-        # Who changes his user or his root may not read the library any more.
+        # After a change of the user or of the root, the library may not be readable.
         for name in "json", "linecache", "mmap", "traceback":
             importer(name)
 

@@ -159,7 +159,7 @@ fn beside(text: &str, folder: &Path, says: &dyn Fn(&[&str]) -> bool) -> Option<S
 
 /// Returns the path that a worker could show: this one, or its folder if this one does not exist; `None` if the folder does
 /// not exist either. What some users of the host cannot see counts as existing. File systems below that of `/` are not
-/// asked, since those of a network may not answer.
+/// read, since those of a network may not answer.
 fn visible(path: &Path) -> Option<&Path> {
     if TEMPORARY.iter().any(|folder| path.starts_with(folder)) {
         return Some(path);

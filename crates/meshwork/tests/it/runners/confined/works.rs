@@ -146,90 +146,64 @@ async fn a_script_that_stops_itself_ends_at_its_deadline() {
     }
 }
 
+/// Runs a Python script that reads a folder, and checks the message of its failure.
+async fn fails_with(profile: Profile, read: &Path, text: &str, parts: [&str; 2]) {
+    if sandbox_host().await.unwrap().allows(profile).is_err() {
+        return;
+    }
+    let mut confinement = Confinement::of(profile);
+    confinement.read.push(read.to_owned());
+    let report = run_in(confinement, "python", text, "").await;
+    let message = &failure(&report).message;
+    for part in parts {
+        assert!(message.contains(part), "{text}: {message}");
+    }
+    let has_hint = message.contains("sandbox") || message.contains("--input");
+    assert!(!parts[1].is_empty() || !has_hint, "{text}: {message}");
+}
+
 #[tokio::test]
 async fn an_error_at_the_border_ends_with_a_hint() {
     need_sandbox!();
-    let shown = tempfile::tempdir().unwrap();
-    let host = sandbox_host().await.unwrap();
-    let folder = shown.path().to_str().unwrap();
-    let connected = format!("import sqlite3\nc = sqlite3.connect('{folder}/a.db')\n");
-    let made = "c.execute('pragma journal_mode=wal')\nc.execute('create table t(x)')\nc.close()";
-    output(&python_in(Profile::Open, &format!("{connected}{made}")).await);
-    for (profile, text, begins, hint) in [
+    const NETWORK: &str = "`strict` has no network; `standard` has one";
+    let shown = Path::new("/usr");
+    let request = |url: &str| format!("from urllib.request import urlopen\nurlopen('{url}')");
+    let requests = ["http://127.0.0.1:1/", "http://meshwork.invalid/"].map(request);
+    for (profile, text, parts) in [
         (
             Profile::Standard,
             "open('/root/x')",
-            "FileNotFoundError",
-            "hides /root/x; `--read /root/x`",
+            ["FileNotFoundError", "hides /root/x; `--read /root/x`"],
         ),
         (
             Profile::Standard,
             "open('/srv/new.txt', 'w')",
-            "",
-            "hides /srv; `--read /srv` or `--write /srv`",
+            ["", "hides /srv; `--read /srv` or `--write /srv`"],
         ),
         (
             Profile::Standard,
             "open('/tmp/of-the-host')",
-            "FileNotFoundError",
-            "hides /tmp/of-the-host",
+            ["FileNotFoundError", "hides /tmp/of-the-host"],
         ),
         (
             Profile::Standard,
             "open('/nothing-is-here/x')",
-            "FileNotFoundError",
-            "",
+            ["FileNotFoundError", ""],
         ),
         (
             Profile::Standard,
             "open('data.csv')",
-            "FileNotFoundError",
-            "pass a file with `--input @FILE`",
+            ["FileNotFoundError", "pass a file with `--input @FILE`"],
         ),
         (
             Profile::Open,
             "import helper",
-            "ModuleNotFoundError",
-            "put the code into it",
+            ["ModuleNotFoundError", "put the code into it"],
         ),
-        (
-            Profile::Standard,
-            &format!("open('{folder}/x', 'w')"),
-            "",
-            "read-only; `--write ",
-        ),
-        (
-            Profile::Standard,
-            &format!("{connected}c.execute('select * from t')"),
-            "",
-            "`file:PATH?immutable=1`",
-        ),
-        (
-            Profile::Strict,
-            "from urllib.request import urlopen\nurlopen('http://127.0.0.1:1/')",
-            "",
-            "`strict` has no network; `standard` has one",
-        ),
-        (
-            Profile::Strict,
-            "from urllib.request import urlopen\nurlopen('http://meshwork.invalid/')",
-            "",
-            "`strict` has no network; `standard` has one",
-        ),
+        (Profile::Strict, &requests[0], ["", NETWORK]),
+        (Profile::Strict, &requests[1], ["", NETWORK]),
     ] {
-        if host.allows(profile).is_err() {
-            continue;
-        }
-        let mut confinement = Confinement::of(profile);
-        confinement.read.push(shown.path().canonicalize().unwrap());
-        let report = run_in(confinement, "python", text, "").await;
-        let message = &failure(&report).message;
-        assert!(message.starts_with(begins), "{text}: {message}");
-        assert!(message.contains(hint), "{text}: {message}");
-        assert!(
-            !hint.is_empty() || !message.contains("sandbox"),
-            "{text}: {message}"
-        );
+        fails_with(profile, shown, text, parts).await;
     }
     let exec = r##"{"script": "#!/bin/sh\ntouch /usr/x", "args": []}"##;
     let report = run_in(Confinement::of(Profile::Standard), "exec", exec, "").await;
@@ -238,6 +212,26 @@ async fn an_error_at_the_border_ends_with_a_hint() {
         message.starts_with("exit status 1; the sandbox profile `standard`"),
         "{message}"
     );
+}
+
+#[tokio::test]
+async fn a_folder_that_is_only_read_says_so() {
+    need_sandbox!();
+    let shown = tempfile::tempdir().unwrap();
+    let folder = shown.path().canonicalize().unwrap();
+    let path = folder.display();
+    let connected = format!("import sqlite3\nc = sqlite3.connect('{path}/a.db')\n");
+    let made = "c.execute('pragma journal_mode=wal')\nc.execute('create table t(x)')\nc.close()";
+    output(&python_in(Profile::Open, &format!("{connected}{made}")).await);
+    for (text, hint) in [
+        (format!("open('{path}/x', 'w')"), "read-only; `--write "),
+        (
+            format!("{connected}c.execute('select * from t')"),
+            "`file:PATH?immutable=1`",
+        ),
+    ] {
+        fails_with(Profile::Standard, &folder, &text, ["Error: ", hint]).await;
+    }
 }
 
 /// Work with the parts of a system that programs use most.
