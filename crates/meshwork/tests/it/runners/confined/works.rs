@@ -172,8 +172,11 @@ async fn an_error_at_the_border_ends_with_a_hint() {
     for (profile, text, parts) in [
         (
             Profile::Standard,
-            "open('/root/x')",
-            ["FileNotFoundError", "hides /root/x; `--read /root/x`"],
+            "open('/etc/shadow')",
+            [
+                "FileNotFoundError",
+                "hides /etc/shadow; `--read /etc/shadow`",
+            ],
         ),
         (
             Profile::Standard,
