@@ -127,25 +127,25 @@ fn a_worker_has_an_interpreter_of_its_own() {
 /// An index on this host, with the package `demo`. It notes the paths of requests.
 struct Index {
     url: String,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Index {
     fn with(wheel: Vec<u8>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let asked = Arc::<Mutex<Vec<String>>>::default();
-        let notes = Arc::clone(&asked);
+        let requests = Arc::<Mutex<Vec<String>>>::default();
+        let notes = Arc::clone(&requests);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let _ = answer(&stream.unwrap(), &wheel, &notes);
             }
         });
-        Self { url, asked }
+        Self { url, requests }
     }
 
-    fn asked(&self) -> Vec<String> {
-        std::mem::take(&mut *self.asked.lock().unwrap())
+    fn requests(&self) -> Vec<String> {
+        std::mem::take(&mut *self.requests.lock().unwrap())
     }
 }
 
@@ -247,108 +247,115 @@ fn strict_refuses_all_but_names_of_the_index_before_anything_runs() {
         );
         assert!(!mark.exists());
     }
-    assert_eq!(index.asked(), Vec::<String>::new());
+    assert_eq!(index.requests(), Vec::<String>::new());
+}
+
+/// A host with an installer, a cache and an index of its own.
+struct Host {
+    ground: Ground,
+    python: PathBuf,
+    path: String,
+    index: Index,
+    /// SHA-256 of the package.
+    hash: String,
+}
+
+impl Host {
+    fn new(test: &str) -> Option<Self> {
+        let (python, uv) = (python()?, need_for(test, Tool::Uv)?);
+        let ground = Ground::embedded()?;
+        let wheel = wheel(&ground, &python);
+        let hash = "import hashlib, sys; print(hashlib.sha256(open(sys.argv[1], 'rb').read()).hexdigest(), end='')";
+        let hash = Command::new(&python)
+            .args(["-c", hash])
+            .arg(ground.path("demo-1.0-py3-none-any.whl"))
+            .output()
+            .unwrap();
+        let path = std::env::var("PATH").unwrap();
+        Some(Self {
+            path: format!("{}:{path}", uv.parent().unwrap().display()),
+            index: Index::with(wheel),
+            hash: String::from_utf8(hash.stdout).unwrap(),
+            ground,
+            python,
+        })
+    }
+
+    fn start(&self, args: &[&str]) -> Running {
+        let mut command = self
+            .ground
+            .command(&[args, &["--sandbox", "strict"]].concat());
+        command
+            .env("MESHWORK_PYTHON", &self.python)
+            .env("MESHWORK_CACHE", self.ground.path("cache"))
+            .env("UV_DEFAULT_INDEX", format!("{}/simple", self.index.url))
+            .env("PATH", &self.path);
+        Running::start(command)
+    }
+
+    fn run(&self, script: &str) -> Done {
+        self.start(&["run", script, "--retries", "0"]).ended()
+    }
+
+    /// Runs the parent, then its child by a worker. Returns the child's record.
+    fn child(&self) -> serde_json::Value {
+        let id = self.run("parent.py").ok().stdout;
+        let mut worker = self.start(&["worker", "--json", "--type", "python"]);
+        worker.line();
+        self.ground.run(&["job", "wait", id.trim()]);
+        worker.stop();
+        let show = ["job", "show", id.trim(), "--json"];
+        self.ground.run(&show).ok().json()
+    }
+}
+
+/// Returns a script with a dependency.
+fn script(dependency: &str) -> String {
+    format!(
+        "# /// script\n# dependencies = [\"{dependency}\"]\n# ///\nimport demo\nresult = demo.answer\n"
+    )
 }
 
 #[test]
 fn strict_installs_names_with_hashes_and_nothing_for_children() {
     let test = "strict_installs_names_with_hashes_and_nothing_for_children";
-    let (Some(python), Some(uv)) = (python(), need_for(test, Tool::Uv)) else {
+    let Some(host) = Host::new(test) else {
         return;
     };
-    let ground = Ground::embedded().unwrap();
-    let wheel = wheel(&ground, &python);
-    let hash = Command::new(&python)
-        .args(["-c", "import hashlib, sys; print(hashlib.sha256(open(sys.argv[1], 'rb').read()).hexdigest(), end='')"])
-        .arg(ground.path("demo-1.0-py3-none-any.whl"))
-        .output()
-        .unwrap();
-    let hash = String::from_utf8(hash.stdout).unwrap();
-    let index = Index::with(wheel);
-    let path = format!(
-        "{}:{}",
-        uv.parent().unwrap().display(),
-        std::env::var("PATH").unwrap()
-    );
-    let run = |args: &[&str]| {
-        let mut command =
-            ground.command(&[&["run", "--sandbox", "strict", "--retries", "0"], args].concat());
-        command
-            .env("MESHWORK_PYTHON", &python)
-            .env("MESHWORK_CACHE", ground.path("cache"))
-            .env("UV_DEFAULT_INDEX", format!("{}/simple", index.url))
-            .env("PATH", &path);
-        Running::start(command).ended()
-    };
-    let script = |dependency: &str| {
-        format!(
-            "# /// script\n# dependencies = [\"{dependency}\"]\n# ///\nimport demo\nresult = demo.answer\n"
-        )
-    };
-    // A child would tell the index a name.
     let child = serde_json::json!(script("demo"));
-    let parent = format!("import sys\nresult = add_child({child}, type='python')");
-    ground.file("parent.py", parent);
-    let id = run(&["parent.py"]).ok().stdout;
-    let refused = |id: &str| {
-        let done = ground
-            .run(&["job", "show", id.trim(), "--json"])
-            .ok()
-            .json();
-        done["error"].as_str().map(str::to_owned)
-    };
-    let worker = || {
-        let args = [
-            "worker",
-            "--json",
-            "--type",
-            "python",
-            "--sandbox",
-            "strict",
-        ];
-        let mut command = ground.command(&args);
-        command
-            .env("MESHWORK_PYTHON", &python)
-            .env("MESHWORK_CACHE", ground.path("cache"))
-            .env("UV_DEFAULT_INDEX", format!("{}/simple", index.url))
-            .env("PATH", &path);
-        let mut worker = Running::start(command);
-        worker.line();
-        worker
-    };
-    let first = worker();
-    ground.run(&["job", "wait", id.trim()]).exits(1);
-    let error = refused(&id).unwrap();
+    let parent = format!("result = add_child({child}, type='python')");
+    host.ground.file("parent.py", parent);
+    // The child would tell the index a name.
+    let refused = host.child();
+    let error = refused["error"].as_str().unwrap();
     assert!(
         error.contains("a script in the sandbox profile `strict` added"),
         "{error}"
     );
-    assert_eq!(index.asked(), Vec::<String>::new());
-    first.stop();
+    assert_eq!(host.index.requests(), Vec::<String>::new());
 
     let wrong = "ab".repeat(32);
-    ground.file(
-        "wrong.py",
-        script(&format!("demo==1.0 --hash=sha256:{wrong}")),
-    );
-    let said = run(&["wrong.py"]).exits(1).stderr;
+    let file = |name: &str, dependency: &str| drop(host.ground.file(name, script(dependency)));
+    file("wrong.py", &format!("demo==1.0 --hash=sha256:{wrong}"));
+    let said = host.run("wrong.py").exits(1).stderr;
     assert!(
         said.contains("cannot be installed") && said.contains(&wrong),
         "{said}"
     );
-    ground.file(
+    file(
         "right.py",
-        script(&format!("demo==1.0 --hash=sha256:{hash}")),
+        &format!("demo==1.0 --hash=sha256:{}", host.hash),
     );
-    assert_eq!(run(&["right.py"]).ok().stdout, "42\n");
-    ground.file("name.py", script("demo"));
-    assert_eq!(run(&["name.py"]).ok().stdout, "42\n");
-    assert!(index.asked().iter().any(|path| path == "/simple/demo/"));
+    assert_eq!(host.run("right.py").ok().stdout, "42\n");
+    file("name.py", "demo");
+    assert_eq!(host.run("name.py").ok().stdout, "42\n");
+    let requests = host.index.requests();
+    assert!(
+        requests.iter().any(|path| path == "/simple/demo/"),
+        "{requests:?}"
+    );
     // Now the child needs no installer.
-    let id = run(&["parent.py"]).ok().stdout;
-    let second = worker();
-    ground.run(&["job", "wait", id.trim()]).ok();
-    second.stop();
+    assert_eq!(host.child()["output"], 42);
 }
 
 /// An installer. It is a fake, which installs nothing, and notes its cache.

@@ -107,7 +107,7 @@ pub(super) async fn environment(
     let name = metadata.digest(interpreter, run);
     let mut entry = ENVIRONMENTS.entry_for(name, run, dropped).await?;
     if !entry.is_complete() {
-        let parent = run.job.sandbox().ok().and_then(|asked| asked.parent);
+        let parent = run.job.sandbox().ok().and_then(|sandbox| sandbox.parent);
         if parent == Some(Profile::Strict) && !metadata.dependencies.is_empty() {
             return Err(permanent(CHILD.to_owned()));
         }

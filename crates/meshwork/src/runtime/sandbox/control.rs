@@ -42,7 +42,7 @@ const USED: u8 = b'u';
 /// Greatest length of all messages of a launcher.
 const MAX_REPORT: usize = 64 + EXCEEDED + USAGE + handoff::MAX_ERROR;
 
-/// What a script inherits besides its output.
+/// Descriptors of a script besides its output, and its variables.
 #[derive(Debug)]
 pub(in super::super) struct Inherited {
     /// Its stdin.
