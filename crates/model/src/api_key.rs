@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use crate::keys::context::ActorId;
+use crate::keys::context::{ActorId, ContextId};
 use crate::name::{ApiKeyName, NameError};
 
 /// Beginning of every key, by which tools that look for leaked secrets find one.
@@ -52,6 +52,16 @@ impl Scope {
     #[must_use]
     pub fn allows(self, needed: Self) -> bool {
         self == needed || self == Self::Admin || needed == Self::Viewer
+    }
+
+    /// Returns the scope that has what both have.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match (self.allows(other), other.allows(self)) {
+            (true, _) => other,
+            (_, true) => self,
+            (false, false) => Self::Viewer,
+        }
     }
 }
 
@@ -137,8 +147,11 @@ pub struct ApiKey {
     pub scope: Scope,
     /// SHA-256 of the key.
     pub digest: [u8; 32],
-    /// Actor whose roles decide in contexts; without one the key has no access to them.
+    /// Actor whose roles decide in contexts, and whose rights outside of them limit the key; without one the key has no access
+    /// to contexts.
     pub actor: Option<ActorId>,
+    /// The only place in which the key may call.
+    pub context: Option<ContextId>,
     /// Time of creation, in milliseconds since 1970.
     pub created_ms: u64,
     /// Time from which on it is refused, in milliseconds since 1970.
@@ -151,6 +164,8 @@ struct Stored {
     digest: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     actor: Option<ActorId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    context: Option<ContextId>,
     created_ms: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     expires_ms: Option<u64>,
@@ -172,6 +187,7 @@ impl ApiKey {
             scope: self.scope,
             digest: HEXLOWER.encode(&self.digest),
             actor: self.actor,
+            context: self.context,
             created_ms: self.created_ms,
             expires_ms: self.expires_ms,
         };
@@ -199,6 +215,7 @@ impl ApiKey {
             scope: stored.scope,
             digest: digest.ok_or_else(|| failed("its digest is no SHA-256".to_owned()))?,
             actor: stored.actor,
+            context: stored.context,
             created_ms: stored.created_ms,
             expires_ms: stored.expires_ms,
         })
@@ -242,6 +259,7 @@ mod tests {
             scope: Scope::User,
             digest: [7; 32],
             actor: Some(ActorId(12)),
+            context: ContextId::new(7),
             created_ms: 1,
             expires_ms: Some(5),
         };
@@ -260,6 +278,8 @@ mod tests {
         }
         assert!(!Viewer.allows(User) && !User.allows(Admin) && !User.allows(Registrar));
         assert!(!Registrar.allows(User));
+        assert_eq!((Admin.and(User), Viewer.and(Admin)), (User, Viewer));
+        assert_eq!((User.and(Registrar), User.and(User)), (Viewer, User));
         assert!("root".parse::<Scope>().is_err());
     }
 }

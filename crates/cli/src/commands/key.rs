@@ -1,6 +1,6 @@
 //! `meshwork key`: keys of the API.
 
-use meshwork_model::keys::context::ActorId;
+use meshwork_model::keys::context::{ActorId, ContextId};
 use meshwork_model::name::ApiKeyName;
 use meshwork_model::schedule::wall_time::Direction;
 use meshwork_model::time;
@@ -13,6 +13,7 @@ use crate::args::moment::{self, Moment, ZoneArg};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Column, Row, note};
+use crate::scope::ActorArgs;
 
 /// Make, list and revoke keys of the API
 ///
@@ -27,22 +28,36 @@ pub(crate) enum KeyCommand {
 }
 
 /// Make a key, and print it once
+///
+/// A key of no actor calls outside of contexts. A key of an actor calls in contexts, as the roles of the actor allow; outside of
+/// them it has what `meshwork actor grant-node` has given the actor. With --context it calls in that context alone.
+///
+///   meshwork key create deploy --scope user
+///   meshwork key create shop --context 7 --actor 12 --scope user
 #[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
 pub(crate) struct Create {
     /// Name of the key, which is part of it
     name: ApiKeyName,
     /// Methods that it may call: viewer (read), user (also enqueue, cancel, retry), registrar (read and register
-    /// runners), admin (all)
-    #[arg(long, value_name = "SCOPE", value_parser = ["admin", "user", "registrar", "viewer"])]
-    scope: String,
-    /// Actor whose roles decide in contexts; without one the key has no access there
+    /// runners), admin (all). Default with --context: viewer
+    #[arg(long, value_name = "SCOPE", required_unless_present = "context",
+          value_parser = ["admin", "user", "registrar", "viewer"])]
+    scope: Option<String>,
+    /// Actor whose roles decide in contexts; without one the key has no access there [default with --context: the actor of
+    /// the key file]
     #[arg(long, value_name = "N")]
     actor: Option<ActorId>,
+    /// The only context in which it may call
+    #[arg(long, value_name = "ID")]
+    context: Option<ContextId>,
     /// Refuse the key from this time on: 2027-01-31, '2027-01-31 12:00', +90d
     #[arg(long, value_name = "WHEN", value_parser = moment::future)]
     expires: Option<Moment>,
     #[command(flatten)]
     zone: ZoneArg,
+    #[command(flatten)]
+    identity: ActorArgs,
 }
 
 /// List the keys, without their secrets
@@ -70,12 +85,24 @@ struct Listed(Value);
 
 impl Row for Listed {
     fn columns() -> Vec<Column> {
-        Column::named(["name", "scope", "actor", "created", "expires"], &[])
+        let names = ["name", "scope", "actor", "context", "created", "expires"];
+        Column::named(names, &[])
     }
 
     fn cells(&self) -> Vec<String> {
-        let names = ["name", "scope", "actor", "created_at", "expires_at"];
-        let cells = names.map(|name| self.0[name].as_str().unwrap_or_default().to_owned());
+        let names = [
+            "name",
+            "scope",
+            "actor",
+            "context",
+            "created_at",
+            "expires_at",
+        ];
+        let cells = names.map(|name| match &self.0[name] {
+            Value::String(text) => text.clone(),
+            Value::Null => String::new(),
+            other => other.to_string(),
+        });
         cells.to_vec()
     }
 }
@@ -96,14 +123,19 @@ impl KeyCommand {
 
 impl Create {
     async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+        let actor = match (self.actor, self.context) {
+            (None, Some(_)) => Some(self.identity.identity().open(context).await?.1.id()),
+            (actor, _) => actor,
+        };
         let expires = self.expires.map(|moment| {
             let ms = moment.ms(meshwork::host_ms(), &self.zone.zone(), Direction::Next);
             ms.map(time::iso)
         });
         let params = json!({
             "name": self.name.as_str(),
-            "scope": self.scope,
-            "actor": self.actor.map(|actor| actor.to_string()),
+            "scope": self.scope.as_deref().unwrap_or("viewer"),
+            "actor": actor.map(|actor| actor.to_string()),
+            "context": self.context.map(ContextId::get),
             "expires_at": expires.transpose().map_err(CommandError::usage)?,
         });
         made("key.create", &params, context).await

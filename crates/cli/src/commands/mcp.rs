@@ -8,6 +8,7 @@ use meshwork_server::mcp::Mcp;
 use tokio::io::BufReader;
 
 use crate::app::App;
+use crate::environment;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -15,6 +16,8 @@ use crate::exit::Exit;
 ///
 /// An agent starts this command itself (docs/mcp.md). It can search and read jobs, logs, queues, workers, dead letters and
 /// flows, and change nothing unless --allow-changes is given. Texts of jobs are marked as data.
+///
+/// With MESHWORK_API_KEY, a key of the API, the agent has the rights of that key alone.
 ///
 ///   meshwork mcp
 ///   meshwork mcp --allow-changes
@@ -30,7 +33,12 @@ impl McpCommand {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let failed = |error: std::io::Error| CommandError::new(Exit::SYSTEM, error);
         let client = context.client().await?;
-        let server = Mcp::new(&client, self.allow_changes);
+        let key = environment::var("MESHWORK_API_KEY");
+        let server = Mcp::new(
+            &client,
+            self.allow_changes,
+            key.filter(|key| !key.is_empty()),
+        );
         let input = stdin().as_fd().try_clone_to_owned().map_err(failed)?;
         let output = stdout().as_fd().try_clone_to_owned().map_err(failed)?;
         let input = BufReader::new(tokio::fs::File::from_std(File::from(input)));

@@ -119,7 +119,11 @@ impl From<ContextError> for CommandError {
             }
             E::NoRunner { .. } | E::NoPeer(_) => Exit::NO_JOB,
             E::NotEnded { .. } => Exit::NOT_ENDED,
-            E::Busy(_) | E::Denied(_) | E::HasRole { .. } | E::LacksRole { .. } => Exit::FAILED,
+            E::Busy(_)
+            | E::Denied(_)
+            | E::HasRole { .. }
+            | E::LacksRole { .. }
+            | E::NoNodeScope(_) => Exit::FAILED,
             E::MessageOpen { .. } | E::PeerNotTrusted(_) | E::Card(_) => Exit::FAILED,
             E::LastAdmin { .. } | E::NoNumber(_) => Exit::FAILED,
             E::RevokedKey(_) | E::UnknownKey { .. } => Exit::FAILED,

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 pub(crate) mod actions;
+mod adversary;
 pub(crate) mod api;
 mod bad_input;
 mod bananas;
@@ -10,7 +11,6 @@ mod bananas_dead;
 mod bananas_refusals;
 mod common;
 pub(crate) mod context;
-mod context_adversary;
 mod docs;
 mod examples;
 mod flow_approvals;

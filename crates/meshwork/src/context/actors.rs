@@ -4,6 +4,7 @@ use std::fmt;
 
 use meshwork_broker::context::{Commit, Committed, Database};
 use meshwork_model::actor_key::{PublicKey, SecretKey};
+use meshwork_model::api_key::Scope;
 use meshwork_model::context::{Actor, field};
 use meshwork_model::keys::context::ActorId;
 
@@ -233,6 +234,34 @@ impl Node {
         .await
     }
 
+    /// Grants an actor this scope outside of contexts, for its keys of the API and its logins. It replaces an earlier grant.
+    ///
+    /// # Errors
+    /// [`ContextError::NoActor`], [`ContextError::RevokedKey`] if all keys of the actor are revoked, or a call to the server
+    /// fails.
+    pub async fn grant_node_scope(&self, id: ActorId, scope: Scope) -> Result<Actor, ContextError> {
+        self.change_actor(id, "grant node", |actor| match actor.revoked_at {
+            Some(_) => Err(ContextError::RevokedKey(id)),
+            None => {
+                actor.node_scope = Some(scope);
+                Ok(())
+            }
+        })
+        .await
+    }
+
+    /// Takes an actor all rights outside of contexts.
+    ///
+    /// # Errors
+    /// [`ContextError::NoActor`], [`ContextError::NoNodeScope`] if it has none, or a call to the server fails.
+    pub async fn revoke_node_scope(&self, id: ActorId) -> Result<Actor, ContextError> {
+        self.change_actor(id, "revoke node", |actor| match actor.node_scope.take() {
+            Some(_) => Ok(()),
+            None => Err(ContextError::NoNodeScope(id)),
+        })
+        .await
+    }
+
     async fn change_actor(
         &self,
         id: ActorId,
@@ -249,9 +278,17 @@ impl Node {
                 .revoked_at
                 .map(|at| at.to_string())
                 .unwrap_or_default();
+            let [had, has] = [&before, &after].map(|it| it.node_scope.map_or("", Scope::as_str));
+            let (was, is) = match had == has {
+                true => (old.as_str(), new.as_str()),
+                false => (had, has),
+            };
             let commit = Commit::default()
                 .is(&record, field::PUBKEY, old.as_bytes())
                 .is(&record, field::REVOKED_AT, revoked.as_bytes())
+                .is(&record, field::NODE_SCOPE, had.as_bytes())
+                // A commit removes no field: an empty one is none.
+                .set(&record, (had != has).then_some((field::NODE_SCOPE, has)))
                 .set(&record, after.to_fields())
                 .set(
                     &self.keys().actors(),
@@ -261,8 +298,8 @@ impl Node {
                 who: OWNER,
                 what,
                 object: &record,
-                before: &old,
-                after: &new,
+                before: was,
+                after: is,
             };
             let commit = change.noted(commit, &self.keys().audit());
             if self.store.commit(Database::Node, &commit).await?.is_done() {

@@ -50,6 +50,11 @@ pub enum ContextError {
         "the key of actor {0} is revoked: its owner makes another with `meshwork actor create`"
     )]
     RevokedKey(ActorId),
+    /// The actor has no rights outside of contexts.
+    #[error(
+        "actor {0} has no rights outside of contexts: `meshwork actor show {0}` shows what it has"
+    )]
+    NoNodeScope(ActorId),
     /// The key file cannot be used.
     #[error("the key file {} cannot be used: {why}", path.display())]
     KeyFile {

@@ -1,7 +1,7 @@
 //! One context: permission checks, and changes of its record.
 
 use meshwork_broker::context::{Commit, ContextStore, Database, Read};
-use meshwork_model::access::{self, Object, Operation, Role, Roles, Scope, Who};
+use meshwork_model::access::{self, Denied, Object, Operation, Role, Roles, Scope, Who};
 use meshwork_model::acl::{self, AclRefusal, AclServer, AclUser};
 use meshwork_model::context::{Context, NodeId, Reason, Unsigned, field};
 use meshwork_model::keys::context::{ActorId, ContextId, ContextKeys, ContextLayout};
@@ -15,6 +15,15 @@ use super::{Acting, Caller, ContextError, Node, Site, TRIES};
 pub struct ContextHandle {
     node: Node,
     keys: ContextKeys,
+}
+
+/// Returns the reason of a refusal, with the credential of the caller if it gave one.
+fn named_by(me: &impl Acting, denied: &Denied) -> String {
+    let (name, actor) = (me.to_string(), format!("actor {}", me.id()));
+    match name == actor {
+        true => denied.to_string(),
+        false => format!("{name}: {denied}"),
+    }
 }
 
 /// A list of a context's record.
@@ -110,7 +119,15 @@ impl ContextHandle {
             .await
     }
 
-    /// Checks a permission. All checks are here. A refusal is recorded in the audit trail.
+    /// Returns the roles of an actor whose keys are not revoked.
+    ///
+    /// # Errors
+    /// A call to the server fails.
+    pub async fn roles(&self, who: ActorId) -> Result<Roles, ContextError> {
+        Ok(Roles::of(who, &self.record().await?))
+    }
+
+    /// Checks a permission. All checks are here. A refusal is counted ([`Self::refusals`]).
     ///
     /// # Errors
     /// [`ContextError::Denied`] names the actor, the operation and the context; or a call to the server fails.
@@ -124,7 +141,7 @@ impl ContextHandle {
             .await
     }
 
-    /// Returns true if a caller has a permission. The audit trail gets no entry.
+    /// Returns true if a caller has a permission. A refusal is not counted.
     ///
     /// # Errors
     /// A call to the server fails.
@@ -134,12 +151,12 @@ impl ContextHandle {
         object: Object,
         operation: Operation,
     ) -> Result<bool, ContextError> {
-        let roles = Roles::of(me.id(), &self.record().await?);
+        let roles = self.roles(me.id()).await?;
         let (who, place) = (Who::Actor(me.id()), Scope::Context(self.id()));
         Ok(access::check(who, roles, object, operation, place).is_ok())
     }
 
-    /// Same as [`Self::allow`]. The audit trail names the caller.
+    /// Same as [`Self::allow`]. The reason of a refusal names the caller.
     ///
     /// # Errors
     /// As for [`Self::allow`].
@@ -162,19 +179,12 @@ impl ContextHandle {
         let Err(denied) = access::check(who, roles, object, operation, place) else {
             return Ok(context);
         };
-        let text = denied.to_string();
-        let name = match who {
-            Who::Actor(_) => me.to_string(),
-            Who::Stranger => "stranger".to_owned(),
+        let (author, text) = match who {
+            // The caller's own name has the credential, too.
+            Who::Actor(id) => (format!("actor {id}"), named_by(me, &denied)),
+            Who::Stranger => ("stranger".to_owned(), denied.to_string()),
         };
-        self.note(Change {
-            who: &name,
-            what: "refuse",
-            object: object.as_str(),
-            after: &text,
-            ..Change::default()
-        })
-        .await?;
+        self.count_refused(&author, &text).await?;
         Err(ContextError::Denied(denied))
     }
 

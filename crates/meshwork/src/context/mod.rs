@@ -16,6 +16,7 @@ mod objects;
 mod peers;
 mod place;
 mod records;
+mod refusals;
 mod runners;
 mod secret;
 
@@ -34,6 +35,7 @@ pub use messages::transport::{Delivery, Notice, Parcel, StoreTransport, Transpor
 pub use node::Node;
 pub use peers::{Peer, Pong};
 pub use place::ContextPlace;
+pub use refusals::Refusals;
 pub use runners::{NewRunner, RunnerState};
 pub use secret::key_file::{KeyFile, new_key, read_key, write_key};
 pub use secret::passphrase::{MAX_PASSPHRASE, Passphrase};

@@ -1,6 +1,7 @@
 //! Contexts, actors, runners and messages as JSON.
 
 use meshwork_broker::SlotMap;
+use meshwork_model::api_key::Scope;
 use meshwork_model::context::{Actor, Context, Runner};
 use meshwork_model::keys::context::ActorId;
 use meshwork_model::time;
@@ -107,6 +108,9 @@ pub struct ActorView {
     /// Time until which the previous key is valid, in seconds since 1970.
     #[serde(rename = "mw_old_until", skip_serializing_if = "Option::is_none")]
     pub old_until: Option<u32>,
+    /// Scope of the actor outside of contexts; absent if it has no rights there.
+    #[serde(rename = "mw_node_scope", skip_serializing_if = "Option::is_none")]
+    pub node_scope: Option<&'static str>,
 }
 
 impl From<&Actor> for ActorView {
@@ -120,6 +124,7 @@ impl From<&Actor> for ActorView {
             revoked_at: actor.revoked_at,
             old_pubkey: actor.old_pubkey.as_ref().map(ToString::to_string),
             old_until: actor.old_until,
+            node_scope: actor.node_scope.map(Scope::as_str),
         }
     }
 }

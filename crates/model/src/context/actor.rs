@@ -7,6 +7,7 @@ use super::reader::{Fields, RecordError, count_fault, fields_of, first_fault, so
 use super::value::Address;
 use super::{FieldFault, field, limits};
 use crate::actor_key::PublicKey;
+use crate::api_key::Scope;
 use crate::keys::context::ActorId;
 
 /// The record `actor:{id}`, in database 0.
@@ -36,6 +37,9 @@ pub struct Actor {
     /// Time until which the previous key is valid, in seconds since 1970.
     #[serde(rename = "mw_old_until", skip_serializing_if = "Option::is_none")]
     pub old_until: Option<u32>,
+    /// Scope of the actor outside of contexts, if somebody has granted one.
+    #[serde(rename = "mw_node_scope", skip_serializing_if = "Option::is_none")]
+    pub node_scope: Option<Scope>,
 }
 
 impl Actor {
@@ -51,6 +55,7 @@ impl Actor {
             revoked_at: None,
             old_pubkey: None,
             old_until: None,
+            node_scope: None,
         }
     }
 
@@ -74,6 +79,7 @@ impl Actor {
             revoked_at: fields.number(field::REVOKED_AT)?,
             old_pubkey: fields.parsed(field::OLD_PUBKEY)?,
             old_until: fields.number(field::OLD_UNTIL)?,
+            node_scope: fields.parsed(field::NODE_SCOPE)?,
         };
         actor.check()?;
         Ok(actor)
@@ -163,6 +169,7 @@ mod tests {
         actor.rotate(key(2).public(), 200);
         actor.revoke(300);
         actor.revoke(400);
+        actor.node_scope = Some(Scope::User);
         assert_eq!(actor.old_until, Some(200 + limits::OLD_KEY_FOR));
         assert_eq!(actor.revoked_at, Some(300), "the first time counts");
         let fields = actor.to_fields().into_iter();

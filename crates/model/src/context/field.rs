@@ -78,6 +78,8 @@ pub const REVOKED_AT: &str = "mw_revoked_at";
 pub const OLD_PUBKEY: &str = "mw_old_pubkey";
 /// Time until which the previous key is valid, in seconds since 1970. Meshwork's own.
 pub const OLD_UNTIL: &str = "mw_old_until";
+/// Scope of an actor outside of contexts; missing or empty for none. Meshwork's own.
+pub const NODE_SCOPE: &str = "mw_node_scope";
 /// Nonce: 32 hexadecimal digits, unique among the messages of one key. Meshwork's own.
 pub const NONCE: &str = "mw_nonce";
 /// Origin of a message: node, context, message and nonce. Meshwork's own.

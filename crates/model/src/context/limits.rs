@@ -36,5 +36,7 @@ pub const MAX_RUNNER_TYPES: usize = 16;
 pub const OLD_KEY_FOR: u32 = 7 * 24 * 3600;
 /// Approximate number of entries in the audit trail of a context: 1 to 5 MB.
 pub const MAX_AUDIT: u32 = 10_000;
+/// Greatest number of rows of counted refusals, one for each author and minute: 0.3 MB.
+pub const MAX_REFUSED: u32 = 1_000;
 /// Greatest length of a value in the audit trail, in bytes. A longer one is shown as its length and digest.
 pub const MAX_AUDIT_VALUE: usize = 200;

@@ -9,17 +9,17 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use meshwork::context::{ContextError, Node};
 use meshwork_broker::Broker;
 use meshwork_model::api_key::{ApiKey, ApiSecret, SECRET_BYTES, Scope};
-use meshwork_model::keys::context::ActorId;
+use meshwork_model::keys::context::{ActorId, ContextId};
 use meshwork_model::name::ApiKeyName;
 use subtle::ConstantTimeEq;
 
 use super::error::{ApiError, Code};
+use super::recent::{CACHED_FOR, Known};
 use crate::http::guard::{Admission, Authenticate, Refusal, bearer};
 
-/// Time for which a key that was read stays valid here: a revocation holds after it.
-const CACHED_FOR: Duration = Duration::from_millis(500);
 /// Greatest number of cached keys.
 const MOST_CACHED: usize = 1024;
 /// Wrong keys in one second from one address after which it has to wait.
@@ -38,7 +38,7 @@ pub enum Access {
     Key(Arc<ApiKey>),
     /// The dashboard of a command, whose user may call the methods of this scope.
     Local(Scope),
-    /// An actor who has signed a nonce: it may call the methods of [`Scope::User`].
+    /// An actor who has signed a nonce: as a key of [`Scope::User`].
     Actor(ActorId),
     /// No key was given.
     Nobody,
@@ -54,6 +54,15 @@ impl Access {
             Self::Local(scope) => Some(*scope),
             Self::Actor(_) => Some(Scope::User),
             Self::Nobody => None,
+        }
+    }
+
+    /// The only place in which the caller may call: the context of its key.
+    #[must_use]
+    pub fn context(&self) -> Option<ContextId> {
+        match self {
+            Self::Key(key) => key.context,
+            Self::All | Self::Local(_) | Self::Actor(_) | Self::Nobody => None,
         }
     }
 
@@ -96,7 +105,7 @@ impl Access {
 pub fn new_key(
     name: ApiKeyName,
     scope: Scope,
-    (actor, expires_ms): (Option<ActorId>, Option<u64>),
+    (actor, context, expires_ms): (Option<ActorId>, Option<ContextId>, Option<u64>),
     (random, now_ms): (&[u8; SECRET_BYTES], u64),
 ) -> (ApiSecret, ApiKey) {
     let secret = ApiSecret::new(name.clone(), random);
@@ -105,6 +114,7 @@ pub fn new_key(
         scope,
         digest: secret.digest(),
         actor,
+        context,
         created_ms: now_ms,
         expires_ms,
     };
@@ -112,7 +122,7 @@ pub fn new_key(
 }
 
 /// Keys that were read, or are none, with the time of the read.
-type Known = HashMap<ApiKeyName, (Instant, Option<Arc<ApiKey>>)>;
+type Keys = HashMap<ApiKeyName, (Instant, Option<Arc<ApiKey>>)>;
 
 /// The keys of the store, as the guard checks them.
 #[derive(Debug, Clone)]
@@ -121,8 +131,9 @@ pub struct KeyRing(Arc<Ring>);
 #[derive(Debug)]
 struct Ring {
     broker: Broker,
-    known: Mutex<Known>,
+    known: Mutex<Keys>,
     wrong: Mutex<HashMap<IpAddr, (Instant, u32)>>,
+    rights: Known,
 }
 
 impl KeyRing {
@@ -133,7 +144,18 @@ impl KeyRing {
             broker,
             known: Mutex::default(),
             wrong: Mutex::default(),
+            rights: Known::default(),
         }))
+    }
+
+    /// The store of the keys.
+    pub(super) fn broker(&self) -> &Broker {
+        &self.0.broker
+    }
+
+    /// Rights that were read a moment ago.
+    pub(super) fn rights(&self) -> &Known {
+        &self.0.rights
     }
 
     /// Returns false if a key that was accepted is now revoked, expired or replaced. While the store is away it stays valid.
@@ -144,7 +166,7 @@ impl KeyRing {
         now.is_some_and(|now| now.digest == key.digest && !now.is_expired(meshwork::host_ms()))
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, Keys> {
         self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -181,7 +203,7 @@ impl KeyRing {
             return Ok(key);
         }
         let away = || ApiError::new(Code::StorageError, "the store does not answer for the key");
-        let read = tokio::time::timeout(STORE_TIMEOUT, self.0.broker.api_key(name));
+        let read = tokio::time::timeout(STORE_TIMEOUT, self.read(name));
         let key = read.await.map_err(|_| away())?.map_err(|_| away())?;
         let key = key.map(Arc::new);
         let mut known = self.known();
@@ -193,6 +215,19 @@ impl KeyRing {
             known.insert(name.clone(), (now, key.clone()));
         }
         Ok(key)
+    }
+
+    /// Reads a key; `None` if there is none, or its actor is revoked.
+    async fn read(&self, name: &ApiKeyName) -> Result<Option<ApiKey>, ContextError> {
+        let key = self.0.broker.api_key(name).await?;
+        let Some(actor) = key.as_ref().and_then(|key| key.actor) else {
+            return Ok(key);
+        };
+        match Node::of(&self.0.broker).actor(actor).await {
+            Ok(actor) => Ok(key.filter(|_| actor.revoked_at.is_none())),
+            Err(ContextError::NoActor(_) | ContextError::Record(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn is_blocked(&self, peer: IpAddr, now: Instant) -> bool {

@@ -1,18 +1,20 @@
 //! One call of a method: the client of the store, the key of the caller, and what the transport has to know.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use data_encoding::HEXLOWER;
 use meshwork::Client;
-use meshwork_model::keys::context::ActorId;
+use meshwork_model::api_key::Scope;
+use meshwork_model::keys::context::{ActorId, ContextId};
 use meshwork_model::trace::TraceContext;
 use sha2::{Digest, Sha256};
 
-use super::access::Access;
+use super::access::{Access, KeyRing};
 use super::census::{Census, Found};
 use super::error::{ApiError, Code};
 use super::nonces::Nonces;
+use super::rights::{CHECK_EVERY, Ground};
 use super::sessions::{Entered, Sessions};
 
 /// State that all calls share.
@@ -22,6 +24,7 @@ pub(crate) struct Calls {
     pub(crate) census: Arc<Census>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) nonces: Arc<Nonces>,
+    pub(crate) rights: KeyRing,
     pub(crate) own_actor: Option<ActorId>,
 }
 
@@ -29,6 +32,7 @@ impl Calls {
     /// Returns the state for calls to the store of `client`. Callers that need no key act as `own_actor` in contexts.
     pub(crate) fn new(client: Client, own_actor: Option<ActorId>) -> Self {
         Self {
+            rights: KeyRing::new(client.broker().clone()),
             client,
             census: Arc::new(Census::new()),
             sessions: Arc::default(),
@@ -50,6 +54,10 @@ pub struct Call {
     is_of_page: bool,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) nonces: Arc<Nonces>,
+    /// Rights of callers.
+    pub(crate) rights: KeyRing,
+    /// Rights that the call has used, and its clones.
+    grounds: Arc<Mutex<Vec<Ground>>>,
     /// Actor of the server, as which callers without keys act in contexts.
     pub(crate) own_actor: Option<ActorId>,
     /// Context of the call, if its parameters name one.
@@ -78,6 +86,8 @@ impl Call {
             is_of_page: false,
             sessions: Arc::clone(&shared.sessions),
             nonces: Arc::clone(&shared.nonces),
+            rights: shared.rights.clone(),
+            grounds: Arc::default(),
             own_actor: shared.own_actor,
             entered: None,
             idempotency_key: None,
@@ -109,6 +119,99 @@ impl Call {
             self.client = self.client.acting_as(&name);
         }
         self.access = access;
+    }
+
+    /// Refuses a caller without this scope outside of contexts.
+    pub(crate) async fn outside(&self, needed: Scope, name: &str) -> Result<(), ApiError> {
+        let scope = self.rights.outside(&self.access).await?;
+        if scope.is_some_and(|scope| scope.allows(needed)) {
+            self.rest_on(Ground::Outside(needed));
+            return Ok(());
+        }
+        let has = scope.map_or_else(
+            || "has no rights".to_owned(),
+            |it| format!("has the scope {it}"),
+        );
+        let (message, hint) = match (self.access.context(), self.actor()) {
+            (Some(context), _) => (
+                format!(
+                    "{name} works outside of contexts, and this key is for context {context} alone"
+                ),
+                "name its context where a method takes one",
+            ),
+            (None, Some(actor)) => (
+                format!(
+                    "{name} needs the scope {needed} outside of contexts, and actor {actor} {has} there"
+                ),
+                "name a context where a method takes one; `meshwork actor grant-node ACTOR --scope SCOPE` gives rights outside of them",
+            ),
+            (None, None) => (
+                format!("{name} needs the scope {needed} outside of contexts"),
+                "`meshwork key create NAME --scope user` makes a key",
+            ),
+        };
+        Err(ApiError::new(Code::Forbidden, message).hint(hint))
+    }
+
+    /// Refuses a context that is not that of the caller's key.
+    pub(crate) fn check_context(&self, id: ContextId) -> Result<(), ApiError> {
+        match self.access.context().filter(|own| *own != id) {
+            Some(own) => {
+                let message =
+                    format!("this key is for context {own} alone, and not for context {id}");
+                Err(ApiError::new(Code::Forbidden, message))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Notes a right that the call has used.
+    pub(crate) fn rest_on(&self, ground: Ground) {
+        let mut grounds = self.grounds.lock().unwrap_or_else(PoisonError::into_inner);
+        if !grounds.contains(&ground) {
+            grounds.push(ground);
+        }
+    }
+
+    /// Returns true if the caller has lost a right that the call has used, its key or its actor.
+    pub(crate) async fn has_lost(&self) -> bool {
+        let grounds = self
+            .grounds
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        for ground in grounds {
+            // While the store is away a call keeps its rights.
+            if let Ok(false) = self.rights.has(&self.access, ground).await {
+                return true;
+            }
+        }
+        !self.rights.is_caller(&self.access).await
+    }
+
+    /// Waits until the caller has lost one. A call that is short costs no read.
+    pub(crate) async fn lost(&self) {
+        loop {
+            tokio::time::sleep(CHECK_EVERY).await;
+            if self.has_lost().await {
+                return;
+            }
+        }
+    }
+
+    /// Runs a step of the call while the caller has the rights that it uses.
+    pub(crate) async fn while_allowed<T>(
+        &self,
+        run: impl Future<Output = Result<T, ApiError>>,
+    ) -> Result<T, ApiError> {
+        tokio::select! {
+            biased;
+            result = run => result,
+            () = self.lost() => {
+                let message = "rights that this call needs were revoked while it was under way";
+                Err(ApiError::new(Code::Forbidden, message))
+            }
+        }
     }
 
     /// Id of a job that is created with an idempotency key: the same for the same caller and key.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http;
@@ -11,7 +10,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use meshwork::Client;
 use meshwork_model::api_key::Scope;
-use meshwork_model::keys::context::ActorId;
+use meshwork_model::keys::context::{ActorId, ContextKeys};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -21,7 +20,6 @@ use sha2::{Digest, Sha256};
 
 use super::access::Access;
 use super::call::{Call, Calls};
-use super::census::Census;
 use super::error::{ApiError, Code};
 
 /// Time that the store has to answer a call that does not wait for a job.
@@ -85,6 +83,10 @@ pub struct Method {
     pub follows: bool,
     /// True if it is only about contexts, where the key's actor decides.
     pub of_contexts: bool,
+    /// True if it is about the caller and the server: it needs no right outside of contexts.
+    of_caller: bool,
+    /// Names of those of its parameters that select a place: `context`, `spread`.
+    places: Vec<&'static str>,
     /// True if it takes an idempotency key.
     pub keyed: bool,
     waits: bool,
@@ -124,6 +126,8 @@ impl Method {
             status: 200,
             follows: false,
             of_contexts: false,
+            of_caller: false,
+            places: places_of::<P>(),
             keyed: false,
             waits: false,
             params: SchemaGenerator::subschema_for::<P>,
@@ -156,6 +160,12 @@ impl Method {
         self
     }
 
+    /// Says that it is about the caller and the server.
+    pub(crate) fn of_caller(mut self) -> Self {
+        self.of_caller = true;
+        self
+    }
+
     /// Gives its successful responses the status 201.
     pub(crate) fn creates(mut self) -> Self {
         self.status = 201;
@@ -182,16 +192,70 @@ impl Method {
     ///
     /// # Errors
     /// If the key may not call it, a parameter is wrong, or the call fails.
-    pub async fn call(&self, call: Call, params: Params) -> Result<Box<RawValue>, ApiError> {
+    pub async fn call(&self, call: Call, mut params: Params) -> Result<Box<RawValue>, ApiError> {
         call.access.check(self.scope, self.name)?;
+        let watched = call.clone();
+        let run = async {
+            self.place(&call, &mut params).await?;
+            (self.run)(call, params).await
+        };
+        let run = watched.while_allowed(run);
         if self.waits {
-            return (self.run)(call, params).await;
+            return run.await;
         }
         let late = ApiError::new(Code::StorageError, "the store does not answer")
             .hint("repeat the call with the same id or Idempotency-Key");
-        let run = tokio::time::timeout(STORE_TIMEOUT, (self.run)(call, params));
-        run.await.unwrap_or(Err(late))
+        tokio::time::timeout(STORE_TIMEOUT, run)
+            .await
+            .unwrap_or(Err(late))
     }
+
+    /// Gives a call without a place the context of its key, or that which a job's id names. Outside of contexts the caller
+    /// needs the scope there.
+    async fn place(&self, call: &Call, params: &mut Params) -> Result<(), ApiError> {
+        if let Some(context) = call.access.context().filter(|_| selects(params, "spread")) {
+            let message = format!(
+                "spread: this key is for context {context} alone, and spread queues have several"
+            );
+            return Err(ApiError::new(Code::Forbidden, message));
+        }
+        let is_named = |params: &Params| self.places.iter().any(|name| selects(params, name));
+        if self.places.contains(&"context") && !is_named(params) {
+            let id = params
+                .get("id")
+                .and_then(|id| serde_json::from_str::<String>(id.get()).ok());
+            let named = || id.and_then(|id| ContextKeys::named_in(&id));
+            if let Some(context) = call.access.context().or_else(named) {
+                let number = to_raw_value(&context.get());
+                let failed =
+                    |error: serde_json::Error| ApiError::new(Code::Internal, error.to_string());
+                params.insert("context".to_owned(), number.map_err(failed)?);
+            }
+        }
+        match self.of_contexts || self.of_caller || is_named(params) {
+            true => Ok(()),
+            false => call.outside(self.scope, self.name).await,
+        }
+    }
+
+    /// Returns true if it needs no right outside of contexts, whatever its parameters are.
+    pub(crate) fn is_of_caller(&self) -> bool {
+        self.of_caller
+    }
+}
+
+/// Returns the parameters of a method that select a place.
+fn places_of<P: JsonSchema>() -> Vec<&'static str> {
+    let schema = P::json_schema(&mut SchemaGenerator::default());
+    let properties = schema.get("properties");
+    let has = |name: &&str| properties.and_then(|all| all.get(name)).is_some();
+    ["context", "spread"].into_iter().filter(has).collect()
+}
+
+/// Returns true if a parameter selects a place.
+fn selects(params: &Params, name: &str) -> bool {
+    let given = params.get(name).map(|given| given.get());
+    !matches!(given, None | Some("null" | "false"))
 }
 
 /// Calls a method on a store, as who may call all of them; in contexts as this actor.
@@ -203,18 +267,11 @@ pub async fn call_on(
     method: &Method,
     params: Params,
 ) -> Result<Box<RawValue>, ApiError> {
-    let census = Arc::new(Census::new());
-    let shared = Calls {
-        client: client.clone(),
-        census: Arc::clone(&census),
-        sessions: Arc::default(),
-        nonces: Arc::default(),
-        own_actor,
-    };
+    let shared = Calls::new(client.clone(), own_actor);
     let call = Call::new(&shared, Access::All);
     tokio::select! {
         result = method.call(call, params) => result,
-        never = census.run(client) => never,
+        never = shared.census.run(client) => never,
     }
 }
 

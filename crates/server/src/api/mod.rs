@@ -14,6 +14,8 @@ mod methods;
 mod nonces;
 mod params;
 mod place;
+mod recent;
+pub(crate) mod rights;
 pub(crate) mod rpc;
 mod sessions;
 mod table;

@@ -7,13 +7,14 @@ use meshwork::context::{Caller, ContextHandle, Node};
 use meshwork::flow::FlowSession;
 use meshwork::spread::SpreadName;
 use meshwork_model::access::{Object, Operation};
-use meshwork_model::keys::context::{ActorId, ContextId, ContextKeys};
+use meshwork_model::keys::context::{ActorId, ContextId};
 use meshwork_model::name::JobId;
 
 use super::access::Access;
 use super::call::Call;
 use super::error::{ApiError, Code};
 use super::params::parse_some;
+use super::rights::Ground;
 use super::sessions::Entered;
 
 /// Greatest number of parts in one call.
@@ -196,8 +197,10 @@ impl Call {
         id: Option<u32>,
     ) -> Result<(ContextHandle, Caller), ApiError> {
         let (node, caller) = (self.node(), self.caller()?);
-        if let Some(id) = id {
-            return Ok((node.context(number(id)?).await?, caller));
+        let id = id.map(number).transpose()?;
+        if let Some(id) = id.or_else(|| self.access.context()) {
+            self.check_context(id)?;
+            return Ok((node.context(id).await?, caller));
         }
         let mut contexts = node.contexts().await?;
         match contexts.len() {
@@ -282,7 +285,10 @@ impl Call {
         caller: Caller,
         (object, operation): (Object, Operation),
     ) -> Result<(), ApiError> {
+        self.check_context(context.id())?;
         context.allow_caller(&caller, object, operation).await?;
+        let needs = (object, operation);
+        self.rest_on(Ground::Role(context.id(), caller.id(), needs));
         let session = self.sessions.open(&self.client, &context, caller.id());
         self.client = session.await?.acting_as(&caller.to_string());
         self.entered = Some(Arc::new(Entered { context, caller }));
@@ -319,15 +325,14 @@ impl Call {
         }
     }
 
-    /// Switches the call to the context of a job, and reads the job's id. A key, as `{ctx:7}:job:12:2001`, names the context.
+    /// Switches the call to the context of a job, and reads the job's id.
     pub(crate) async fn enter_job(
         self,
         context: Option<u32>,
         id: String,
         needs: (Object, Operation),
     ) -> Result<(Self, JobId), ApiError> {
-        let named = || ContextKeys::named_in(&id).map(ContextId::get);
-        let call = self.enter(context.or_else(named), needs).await?;
+        let call = self.enter(context, needs).await?;
         let id = call.job_id(id)?;
         Ok((call, id))
     }

@@ -1,7 +1,8 @@
 //! Topics of live streams, as clients name them.
 
+use meshwork_model::access::{Object, Operation};
 use meshwork_model::api_key::Scope;
-use meshwork_model::name::JobId;
+use meshwork_model::keys::context::ContextId;
 
 use super::call::Call;
 use super::error::ApiError;
@@ -10,7 +11,7 @@ use crate::api::live::{Live, Position, Subscription, Topic};
 /// Reads the topic of a kind: the events of a job, a queue or a flow.
 pub(crate) fn of(call: &Call, kind: &str, value: &str) -> Result<Topic, ApiError> {
     match kind {
-        "job" => Ok(Topic::Job(JobId::foreign(value.to_owned()).to_string())),
+        "job" => Ok(Topic::Job(call.job_id(value.to_owned())?.to_string())),
         "queue" => {
             let keys = call.client.broker().keys();
             let list = keys.parse_work_queue(value);
@@ -35,6 +36,25 @@ pub(crate) fn position(text: &str) -> Result<Position, ApiError> {
         .map_err(|error| ApiError::invalid(format!("from: {error}")))
 }
 
+/// Reads the number of a context in a query.
+pub(crate) fn context(text: &str) -> Result<u32, ApiError> {
+    let wrong = |_| ApiError::invalid("context: give the number of a context");
+    text.parse().map_err(wrong)
+}
+
+/// Switches a call to the context of a stream, or to that of its key. Outside of contexts the caller needs the right to read
+/// there.
+pub(crate) async fn enter(call: Call, context: Option<u32>, name: &str) -> Result<Call, ApiError> {
+    call.access.check(Scope::Viewer, name)?;
+    match context.or_else(|| call.access.context().map(ContextId::get)) {
+        Some(context) => {
+            let read = (Object::Job, Operation::Read);
+            call.enter(Some(context), read).await
+        }
+        None => call.outside(Scope::Viewer, name).await.map(|()| call),
+    }
+}
+
 /// Subscribes to a topic: `events`, `job:ID`, `queue:NAME`, `flow:NUMBER`, or `log:ID` for the log of a job.
 pub(crate) async fn subscribe(
     live: &Live,
@@ -42,17 +62,10 @@ pub(crate) async fn subscribe(
     text: &str,
     from: Option<Position>,
 ) -> Result<Subscription, ApiError> {
-    call.access.check(Scope::Viewer, "subscribe")?;
     match text.split_once(':') {
-        Some(("log", id)) => {
-            let id = JobId::foreign(id.to_owned());
-            live.log(&call.client, id, from).await
-        }
-        Some((kind, value)) => {
-            live.events(&call.client, of(call, kind, value)?, from)
-                .await
-        }
-        None if text == "events" => live.events(&call.client, Topic::All, from).await,
+        Some(("log", id)) => live.log(call, call.job_id(id.to_owned())?, from).await,
+        Some((kind, value)) => live.events(call, of(call, kind, value)?, from).await,
+        None if text == "events" => live.events(call, Topic::All, from).await,
         None => Err(unknown()),
     }
 }

@@ -8,14 +8,17 @@ use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, Method};
 use axum::response::{IntoResponse, Redirect, Response};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Shared;
+use super::figures::Figures;
 use super::reads;
 use super::session::SessionId;
 use crate::api::access::Access;
 use crate::api::http::query;
+use crate::api::rights::READ_WITHIN;
 use crate::api::{ApiError, Call, find};
 use crate::http::guard::{FETCH_SITE, Foreign};
 
@@ -29,6 +32,17 @@ const VALUE: &AsciiSet = &NON_ALPHANUMERIC
 /// Longest value in an address, in bytes: servers refuse longer addresses.
 pub(super) const LONGEST_VALUE: usize = 2000;
 
+/// Context in the switch.
+#[derive(Debug, Deserialize)]
+pub(super) struct ContextRow {
+    pub(super) id: u32,
+}
+
+#[derive(Debug, Deserialize)]
+struct Contexts {
+    contexts: Vec<ContextRow>,
+}
+
 /// The caller of a page.
 #[derive(Debug)]
 pub(super) struct Caller {
@@ -37,6 +51,8 @@ pub(super) struct Caller {
     pub(super) session: Option<SessionId>,
     /// Number of the context whose jobs are shown; `None` for jobs of no context.
     pub(super) context: Option<u32>,
+    /// True for a caller who may read outside of contexts.
+    pub(super) sees_node: bool,
     /// Path of the page, without that of all pages.
     pub(super) path: String,
     query: Vec<(String, String)>,
@@ -60,11 +76,12 @@ impl FromRequestParts<Arc<Shared>> for Caller {
             "context" => text.parse().ok(),
             _ => None,
         };
-        let caller = Self {
+        let mut caller = Self {
             shared: Arc::clone(shared),
             access,
             session: head.extensions.get().copied(),
             context: query.iter().find_map(number),
+            sees_node: false,
             path,
             query,
             now_ms: meshwork::host_ms(),
@@ -73,6 +90,7 @@ impl FromRequestParts<Arc<Shared>> for Caller {
             Access::Nobody => Err(caller.sign_in(&head.method)),
             _ => {
                 shared.poller.look();
+                caller.settle().await;
                 Ok(caller)
             }
         }
@@ -80,6 +98,39 @@ impl FromRequestParts<Arc<Shared>> for Caller {
 }
 
 impl Caller {
+    /// Finds out whether the caller may read outside of contexts. One who may not gets the pages of the context of its key, or
+    /// of the first one that it may read, unless the address names another.
+    async fn settle(&mut self) {
+        let call = self.call();
+        let outside = tokio::time::timeout(READ_WITHIN, call.rights.outside(&self.access));
+        let Ok(Ok(scope)) = outside.await else {
+            // The page says that the store is away.
+            return;
+        };
+        self.sees_node = scope.is_some();
+        if self.sees_node || self.context.is_some() {
+            return;
+        }
+        self.context = match self.access.context() {
+            Some(context) => Some(context.get()),
+            None => self.contexts().await.first().map(|context| context.id),
+        };
+    }
+
+    /// Reads the contexts for the switch. A caller who is no actor has none, and sees the rest.
+    pub(super) async fn contexts(&self) -> Vec<ContextRow> {
+        let list = self.read::<Contexts>("context.list", json!({"limit": 1000}));
+        list.await.map(|list| list.contexts).unwrap_or_default()
+    }
+
+    /// Returns the last figures of the queues outside of contexts.
+    pub(super) async fn figures(&self) -> Option<Arc<Figures>> {
+        match self.sees_node {
+            true => self.shared.poller.figures().await,
+            false => None,
+        }
+    }
+
     /// Sends a browser to the page for signing in, which leads back here.
     fn sign_in(&self, method: &Method) -> Response {
         let here = match *method {

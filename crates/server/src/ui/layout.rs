@@ -5,12 +5,10 @@ use std::sync::Arc;
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use serde::Deserialize;
-use serde_json::json;
 
 use super::Shared;
 use super::assets::{ICON, SCRIPT, STYLE};
-use super::caller::Caller;
+use super::caller::{Caller, ContextRow};
 use super::changes::done;
 use super::forms::again;
 use super::parts::icon;
@@ -66,6 +64,9 @@ const ENTRIES: [(&str, &str, &str); 7] = [
     ("/flows", "Flows", "flows"),
 ];
 
+/// Entries of what is outside of contexts alone.
+const OF_NODE: [&str; 2] = ["/workers", "/schedules"];
+
 /// Serves a page by GET.
 pub(super) fn page<F>(render: fn(Arc<Caller>) -> F) -> MethodRouter<Arc<Shared>>
 where
@@ -74,7 +75,7 @@ where
     get(move |caller: Caller| async move {
         let caller = Arc::new(caller);
         // At the same time, since an absent store lets both wait.
-        let (page, contexts) = tokio::join!(render(Arc::clone(&caller)), contexts(&caller));
+        let (page, contexts) = tokio::join!(render(Arc::clone(&caller)), caller.contexts());
         match page {
             Ok(page) => written(&framed(&caller, &page, &contexts)).into_response(),
             Err(error) => refused(&caller, &error, &contexts),
@@ -82,28 +83,11 @@ where
     })
 }
 
-/// Context in the switch.
-#[derive(Debug, Deserialize)]
-struct ContextRow {
-    id: u32,
-}
-
-#[derive(Debug, Deserialize)]
-struct Contexts {
-    contexts: Vec<ContextRow>,
-}
-
-/// Reads the contexts for the switch. A caller who is no actor has none, and sees the rest.
-async fn contexts(caller: &Caller) -> Vec<ContextRow> {
-    let list = caller.read::<Contexts>("context.list", json!({"limit": 1000}));
-    list.await.map(|list| list.contexts).unwrap_or_default()
-}
-
 /// The page of an error.
 pub(super) async fn failed(caller: &Caller, error: ApiError) -> Response {
     let contexts = match error.code {
         Code::StorageError => Vec::new(),
-        _ => contexts(caller).await,
+        _ => caller.contexts().await,
     };
     refused(caller, &error, &contexts)
 }
@@ -145,7 +129,7 @@ pub(super) const MIDDLE: PreEscaped<&str> = PreEscaped("<!--middle-->");
 
 /// A page in its frame.
 pub(super) async fn whole(caller: &Caller, page: &Page) -> Html<String> {
-    written(&framed(caller, page, &contexts(caller).await))
+    written(&framed(caller, page, &caller.contexts().await))
 }
 
 /// A page in its frame, split at [`MIDDLE`]. Texts of others are escaped, and never have that mark.
@@ -181,8 +165,8 @@ fn framed(caller: &Caller, page: &Page, contexts: &[ContextRow]) -> Markup {
             }
             nav.side aria-label="Pages" {
                 ul {
-                    @for (path, name, picture) in ENTRIES {
-                        @let current = (path == page.entry).then_some("page");
+                    @for (path, name, picture) in ENTRIES.iter().filter(|it| caller.sees_node || !OF_NODE.contains(&it.0)) {
+                        @let current = (*path == page.entry).then_some("page");
                         li { a href=(caller.url(path, &[])) aria-current=[current] { (icon(picture)) span { (name) } } }
                     }
                 }
@@ -220,7 +204,7 @@ fn switch(caller: &Caller, contexts: &[ContextRow]) -> Markup {
         form.switch action=(caller.shared.base.clone() + "/") {
             label.hidden for="context" { "Context" }
             select #context name="context" {
-                option value="" selected[caller.context.is_none()] { "No context" }
+                @if caller.sees_node { option value="" selected[caller.context.is_none()] { "No context" } }
                 @for ContextRow { id } in contexts {
                     option value=(id) selected[caller.context == Some(*id)] { "Context " (id) }
                 }

@@ -10,8 +10,6 @@ use axum::extract::Request;
 use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use meshwork_model::api_key::Scope;
-use meshwork_model::name::JobId;
 use tokio::sync::watch;
 
 use super::Shared;
@@ -19,7 +17,7 @@ use super::caller::Caller;
 use crate::api::http::life::Life;
 use crate::api::http::stream;
 use crate::api::live::{Notice, Subscription};
-use crate::api::{ApiError, topic};
+use crate::api::{ApiError, Call, topic};
 
 /// Longest pause between two words to a browser, which also says that the page is still open.
 const EVERY: Duration = Duration::from_secs(2);
@@ -30,9 +28,11 @@ const CHANGE: &str = "event: change\ndata: {}\n\n";
 
 /// Streams the changes of a topic: `figures`, or `job:ID`.
 pub(super) async fn changes(caller: Caller, request: Request) -> Response {
-    let life = Life::of(request.extensions());
     match changes_of(&caller).await {
-        Ok(changes) => answer(changes, life, caller.shared),
+        Ok((changes, call)) => {
+            let life = Life::of(request.extensions(), &call).await;
+            answer(changes, life, caller.shared)
+        }
         Err(error) => (error.code.status(), error.message).into_response(),
     }
 }
@@ -43,21 +43,24 @@ pub(super) async fn log(caller: Caller, request: Request) -> Response {
     let last = last
         .and_then(|value| value.to_str().ok())
         .map(str::to_owned);
-    let life = Life::of(request.extensions());
     match lines(&caller, last).await {
-        Ok(subscription) => stream::stream(subscription, life),
+        Ok((subscription, call)) => {
+            let life = Life::of(request.extensions(), &call).await;
+            stream::stream(subscription, life)
+        }
         Err(error) => (error.code.status(), error.message).into_response(),
     }
 }
 
-async fn lines(caller: &Caller, last: Option<String>) -> Result<Subscription, ApiError> {
-    let id = JobId::foreign(caller.needed("id")?.to_owned());
+async fn lines(caller: &Caller, last: Option<String>) -> Result<(Subscription, Call), ApiError> {
+    let id = caller.needed("id")?.to_owned();
     let last = last.as_deref().filter(|text| !text.is_empty());
     let after = last.or_else(|| caller.query("after"));
     let after = after.map(topic::position).transpose()?;
-    let call = caller.call();
-    call.access.check(Scope::Viewer, "job.logs")?;
-    caller.shared.api.live().log(&call.client, id, after).await
+    let call = topic::enter(caller.call(), caller.context, "job.logs").await?;
+    let id = call.job_id(id)?;
+    let lines = caller.shared.api.live().log(&call, id, after).await?;
+    Ok((lines, call))
 }
 
 /// Source of changes.
@@ -68,21 +71,22 @@ enum Changes {
     Events(Box<Subscription>),
 }
 
-async fn changes_of(caller: &Caller) -> Result<Changes, ApiError> {
-    let call = caller.call();
-    call.access.check(Scope::Viewer, "subscribe")?;
-    match caller.query("topic") {
-        Some("figures") => Ok(Changes::Figures(caller.shared.poller.changes())),
+/// Returns the changes, with a call that has the rights to them.
+async fn changes_of(caller: &Caller) -> Result<(Changes, Call), ApiError> {
+    let call = topic::enter(caller.call(), caller.context, "subscribe").await?;
+    let changes = match caller.query("topic") {
+        Some("figures") => Changes::Figures(caller.shared.poller.changes()),
         Some(text) if text.starts_with("many:") => {
             let change = caller.shared.many.get(caller, &text["many:".len()..])?;
-            Ok(Changes::Many(change.changes()))
+            Changes::Many(change.changes())
         }
         Some(text) => {
             let events = topic::subscribe(caller.shared.api.live(), &call, text, None).await?;
-            Ok(Changes::Events(Box::new(events)))
+            Changes::Events(Box::new(events))
         }
-        None => Err(ApiError::invalid("topic: give figures or job:ID")),
-    }
+        None => return Err(ApiError::invalid("topic: give figures or job:ID")),
+    };
+    Ok((changes, call))
 }
 
 impl Changes {

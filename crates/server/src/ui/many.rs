@@ -111,7 +111,8 @@ impl Default for ManyChanges {
 fn owner(caller: &Caller) -> String {
     let access = &caller.access;
     let actor = caller.call().actor();
-    format!("{:?} {:?} {actor:?}", access.scope(), access.key_name())
+    let (scope, key, context) = (access.scope(), access.key_name(), access.context());
+    format!("{scope:?} {key:?} {actor:?} {context:?}")
 }
 
 impl ManyChanges {
@@ -292,7 +293,7 @@ impl Change {
             if self.stop.is_cancelled() {
                 return Ok(());
             }
-            if !caller.shared.sessions.is_valid(&caller.access).await {
+            if !caller.call().rights.is_caller(&caller.access).await {
                 let message = "the key of this session was revoked";
                 return Err(ApiError::new(Code::InvalidCredentials, message));
             }

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
-use crate::api::{ApiError, Call, Code, Params, find};
+use crate::api::{ApiError, Call, Code, Params, READ_JOBS, find};
 
 /// Time for which a result is shared.
 const FRESH: Duration = Duration::from_secs(1);
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_millis(2500);
 /// Greatest number of shared results.
 const MOST: usize = 512;
 
-/// Method, parameters, and what decides on the rights: scope and actor.
+/// Method, parameters, and what decides on the rights: scope, actor and context of the key.
 type Key = (String, String, String);
 type Answer = Arc<OnceCell<Result<Arc<str>, ApiError>>>;
 
@@ -44,13 +44,20 @@ impl Reads {
         method: &str,
         params: Value,
     ) -> Result<Arc<str>, ApiError> {
-        let rights = format!("{:?} {:?}", call.access.scope(), call.actor());
+        let (scope, actor, context) = (call.access.scope(), call.actor(), call.access.context());
+        let rights = format!("{scope:?} {actor:?} {context:?}");
         let key = (method.to_owned(), params.to_string(), rights);
         let lasts = match method {
             "queue.list" if params.get("context").is_some() => SCANNED,
             "context.list" => SCANNED,
             _ => FRESH,
         };
+        let context = params.get("context").and_then(Value::as_u64);
+        if let Some(context) = context.filter(|_| lasts == SCANNED) {
+            // A result that is kept for long must not outlive the permission.
+            let context = u32::try_from(context).ok();
+            call.clone().enter(context, READ_JOBS).await?;
+        }
         let answer = self.answer(key.clone(), lasts);
         let result = answer
             .get_or_init(|| ask(call, method, params))

@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::api::access::{Access, KeyRing};
+use crate::api::rights::Held;
 use crate::api::{ApiError, Code};
 use crate::http::guard::{Admission, Authenticate, Refusal, bearer};
 
@@ -67,7 +68,7 @@ pub(super) struct SessionId([u8; 32]);
 
 #[derive(Debug, Clone)]
 struct Session {
-    access: Access,
+    held: Held,
     since: Instant,
 }
 
@@ -101,10 +102,10 @@ impl Sessions {
 
     /// Opens a session by a key or a token. Returns the text of its cookie.
     pub(super) async fn sign_in(&self, text: &str, peer: IpAddr) -> Result<String, ApiError> {
-        let access = match &self.door {
-            Door::Open => Access::All,
-            Door::Keys(ring) => ring.caller(text, peer).await?,
-            Door::Link(token, access) if token.take(text) => access.clone(),
+        let held = match &self.door {
+            Door::Open => Held::unchecked(Access::All),
+            Door::Keys(ring) => ring.hold(ring.caller(text, peer).await?).await,
+            Door::Link(token, access) if token.take(text) => Held::unchecked(access.clone()),
             Door::Link(..) => {
                 let message = "the link is used up, or of another process";
                 return Err(ApiError::new(Code::InvalidCredentials, message)
@@ -121,7 +122,7 @@ impl Sessions {
                 table.remove(&oldest);
             }
         }
-        table.insert(id_of(&cookie), Session { access, since });
+        table.insert(id_of(&cookie), Session { held, since });
         Ok(cookie)
     }
 
@@ -130,19 +131,19 @@ impl Sessions {
         self.table().remove(&id);
     }
 
-    /// Returns false if the key of a caller was revoked.
-    pub(super) async fn is_valid(&self, access: &Access) -> bool {
-        match (access, &self.door) {
-            (Access::Key(key), Door::Keys(ring)) => {
+    /// Returns false if a caller has lost rights since it signed in.
+    async fn still_holds(&self, held: &Held) -> bool {
+        match &self.door {
+            Door::Keys(ring) => {
                 // While the store is away, a key stays valid, and the page says that it is away.
-                let checked = tokio::time::timeout(KEY_WITHIN, ring.is_valid(key)).await;
+                let checked = tokio::time::timeout(KEY_WITHIN, ring.still_holds(held)).await;
                 checked.unwrap_or(true)
             }
-            _ => true,
+            Door::Link(..) | Door::Open => true,
         }
     }
 
-    /// Returns the caller of a request by its cookie. A session whose key was revoked ends.
+    /// Returns the caller of a request by its cookie. A session whose caller has lost rights ends.
     async fn of(&self, head: &Parts) -> Option<(SessionId, Access)> {
         for cookie in cookies(&head.headers) {
             let id = id_of(cookie);
@@ -150,8 +151,8 @@ impl Sessions {
             let Some(session) = session.filter(|session| session.since.elapsed() < LASTS) else {
                 continue;
             };
-            if self.is_valid(&session.access).await {
-                return Some((id, session.access));
+            if self.still_holds(&session.held).await {
+                return Some((id, session.held.access));
             }
             self.sign_out(id);
         }

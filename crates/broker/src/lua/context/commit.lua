@@ -8,9 +8,20 @@
 --            Changes: set: field, value, …; push: element; drop: element; mark: score, member; unmark: member;
 --            keep: value, for how many ms; note: most entries, field, value, …; delete (a key of any kind).
 --            With created_at or updated_at, a set also writes that time in ms
+--            count: most rows, author, text: one more in the author's row of this minute, `minute author` to `number text`.
+--            Beyond the most rows, a tenth of them is deleted, the oldest ones
 -- Returns 0, or the number of the first condition that does not hold, from 1: nothing is changed then
 local now = clock(ARGV[1])
 local keys = enter_database(ARGV[2])
+
+local function forget_oldest(key, most)
+  local rows = redis.call('HGETALL', key)
+  local names = {}
+  for i = 1, #rows, 2 do names[#names + 1] = rows[i] end
+  -- Minutes have as many digits until 2286.
+  table.sort(names)
+  for i = 1, math.ceil(most / 10) do redis.call('HDEL', key, names[i]) end
+end
 
 local holds = {
   is = function(key, a) return (redis.call('HGET', key, a[1]) or '') == a[2] end,
@@ -45,6 +56,13 @@ local changes = {
   unmark = function(key, a) redis.call('ZREM', key, a[1]) end,
   keep = function(key, a) redis.call('SET', key, a[1], 'PX', a[2]) end,
   delete = function(key) redis.call('DEL', key) end,
+  count = function(key, a)
+    local most, row = tonumber(a[1]), int(math.floor(now / 60000) * 60) .. ' ' .. a[2]
+    local before = redis.call('HGET', key, row)
+    if not before and redis.call('HLEN', key) >= most then forget_oldest(key, most) end
+    local number = before and tonumber(string.match(before, '^%d+')) or 0
+    redis.call('HSET', key, row, int(number + 1) .. ' ' .. a[3])
+  end,
   note = function(key, a)
     redis.call('XADD', key, 'MAXLEN', '~', a[1], '*', 'at', int(math.floor(now / 1000)), unpack(a, 2))
   end,
@@ -53,11 +71,12 @@ local changes = {
 -- A right that is missing in the middle would leave the steps before it done.
 local commands = {
   set = 'HSET', push = 'LPUSH', drop = 'LREM', mark = 'ZADD', unmark = 'ZREM', keep = 'SET', delete = 'DEL', note = 'XADD',
+  count = 'HSET',
 }
 local may = redis.acl_check_cmd
-local kinds = {set = 'hash', push = 'list', drop = 'list', mark = 'zset', unmark = 'zset', keep = 'string', note = 'stream'}
+local kinds = {set = 'hash', push = 'list', drop = 'list', mark = 'zset', unmark = 'zset', keep = 'string', note = 'stream', count = 'hash'}
 -- Skipped if the key has another type: there is nothing to remove, and a damaged trail prevents no change.
-local optional = {drop = true, unmark = true, note = true}
+local optional = {drop = true, unmark = true, note = true, count = true}
 
 local steps, conditions, at = {}, 0, 3
 while at <= #ARGV do

@@ -136,6 +136,13 @@ impl Commit {
             bytes(std::iter::once(most.as_str()).chain(pairs)),
         )
     }
+
+    /// Counts one more in the row of an author and the present minute, with the last text, in a hash that keeps `most` rows.
+    /// Skipped if the key has another type.
+    #[must_use]
+    pub fn count(self, key: &str, most: u32, author: &str, text: &str) -> Self {
+        self.step("count", key, bytes([&most.to_string(), author, text]))
+    }
 }
 
 impl ContextStore {

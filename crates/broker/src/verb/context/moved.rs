@@ -180,6 +180,7 @@ async fn plain_keys(conn: &Conn) -> Result<Vec<String>, Error> {
         PLAIN.mesh_refused(),
         PLAIN.mesh(),
         PLAIN.audit(),
+        PLAIN.refused(),
     ]);
     keys.extend(sources());
     Ok(keys)

@@ -1,9 +1,10 @@
-//! `meshwork actor create`, `trust`, `rotate` and `revoke`.
+//! `meshwork actor create`, `trust`, `rotate`, `revoke`, `grant-node` and `revoke-node`.
 
 use std::path::{Path, PathBuf};
 
 use meshwork::context::{KeyFile, Node};
 use meshwork_model::actor_key::PublicKey;
+use meshwork_model::api_key::Scope;
 use meshwork_model::keys::context::ActorId;
 
 use super::print_changed;
@@ -137,6 +138,8 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 
 /// Revoke all keys of an actor, at once and permanently
 ///
+/// Its keys of the API, its sockets, streams and sessions of pages end within a second.
+///
 ///   meshwork actor revoke 12
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -149,6 +152,52 @@ pub(crate) struct Revoke {
 impl Revoke {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let actor = node(context).await?.revoke(self.id).await?;
+        print_changed(context, &actor, None)?;
+        Ok(Exit::DONE)
+    }
+}
+
+/// Give an actor rights outside of contexts: the node's own jobs, queues, workers, schedules, metrics and events
+///
+/// An actor has none there by itself. Its keys of the API and its logins have the lesser of this scope and their own.
+///
+///   meshwork actor grant-node 12 --scope viewer
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct GrantNode {
+    /// Number of the actor
+    #[arg(value_name = "ACTOR")]
+    id: ActorId,
+    /// Methods that it may call there: viewer (read), user (also enqueue, cancel, retry), registrar (read and register
+    /// runners), admin (all). Replaces an earlier grant
+    #[arg(long, value_name = "SCOPE", value_parser = ["admin", "user", "registrar", "viewer"])]
+    scope: String,
+}
+
+impl GrantNode {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+        let scope: Scope = self.scope.parse().map_err(CommandError::usage)?;
+        let node = node(context).await?;
+        let actor = node.grant_node_scope(self.id, scope).await?;
+        print_changed(context, &actor, None)?;
+        Ok(Exit::DONE)
+    }
+}
+
+/// Take an actor all rights outside of contexts, within a second
+///
+///   meshwork actor revoke-node 12
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct RevokeNode {
+    /// Number of the actor
+    #[arg(value_name = "ACTOR")]
+    id: ActorId,
+}
+
+impl RevokeNode {
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+        let actor = node(context).await?.revoke_node_scope(self.id).await?;
         print_changed(context, &actor, None)?;
         Ok(Exit::DONE)
     }

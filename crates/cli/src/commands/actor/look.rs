@@ -85,6 +85,10 @@ impl Row for Listed {
             (None, Some(until)) => format!("old key until {}", when(until)),
             (None, None) => "trusted".to_owned(),
         };
+        if let Some(scope) = actor.node_scope {
+            state.push_str(", node ");
+            state.push_str(scope);
+        }
         if self.key_file_encrypted == Some(true) {
             state.push_str(", key file encrypted");
         }

@@ -24,6 +24,8 @@ pub(crate) enum ActorCommand {
     Trust(change::Trust),
     Rotate(change::Rotate),
     Revoke(change::Revoke),
+    GrantNode(change::GrantNode),
+    RevokeNode(change::RevokeNode),
 }
 
 impl ActorCommand {
@@ -35,6 +37,8 @@ impl ActorCommand {
             Self::Trust(trust) => trust.run(context).await,
             Self::Rotate(rotate) => rotate.run(context).await,
             Self::Revoke(revoke) => revoke.run(context).await,
+            Self::GrantNode(grant) => grant.run(context).await,
+            Self::RevokeNode(revoke) => revoke.run(context).await,
         }
     }
 }

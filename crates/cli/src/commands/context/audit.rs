@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use meshwork::context::{AuditEntry, ContextHandle, Identity};
+use meshwork::context::{AuditEntry, ContextHandle, Identity, Refusals};
 use meshwork_model::keys::context::ContextId;
 use meshwork_model::time;
+use serde::Serialize;
 
 use super::audit_file::AuditFile;
 use crate::app::App;
@@ -13,7 +14,7 @@ use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
-use crate::out::{OutError, one_line};
+use crate::out::{Column, OutError, Row, one_line};
 
 /// Interval of polls with `--follow`.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
@@ -22,9 +23,12 @@ const PAGE: usize = 500;
 /// Longest value on a line, in bytes.
 const SHOWN: usize = 200;
 
-/// Show the changes of a context and the refused requests, with their actors
+/// Show the changes of a context, or its refused requests, with their actors
+///
+/// Refused requests are counted: --refused shows a row for each actor and minute, with the reason of the last one.
 ///
 ///   meshwork context audit 7
+///   meshwork context audit 7 --refused
 ///   meshwork context audit 7 -f --json
 ///   meshwork context audit 7 -f --to audit.jsonl
 #[derive(Debug, clap::Args)]
@@ -44,6 +48,9 @@ pub(crate) struct Audit {
     /// created with the rights 0600
     #[arg(long, value_name = "FILE", conflicts_with = "limit")]
     to: Option<PathBuf>,
+    /// Show the refused requests of each actor by minute, the latest --limit rows
+    #[arg(long, conflicts_with_all = ["follow", "to"])]
+    refused: bool,
     #[command(flatten)]
     args: ContextArgs,
 }
@@ -58,6 +65,11 @@ impl Audit {
         let (me, handle) = args.open(context).await?;
         if let Some(path) = &self.to {
             append(&me, &handle, path, self.follow).await?;
+            return Ok(Exit::DONE);
+        }
+        if self.refused {
+            let rows = handle.refusals(&me, self.limit as usize).await?;
+            context.out.rows(rows.into_iter().map(Refused))?;
             return Ok(Exit::DONE);
         }
         let mut entries = handle.audit(&me, None, self.limit as usize).await?;
@@ -78,6 +90,28 @@ impl Audit {
             }
             entries = handle.audit(&me, Some(&last), PAGE).await?;
         }
+    }
+}
+
+/// Refused requests of an actor in one minute.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+struct Refused(Refusals);
+
+impl Row for Refused {
+    fn columns() -> Vec<Column> {
+        Column::named(["minute", "who", "refused", "last"], &["refused"])
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let Refusals {
+            at,
+            who,
+            count,
+            last,
+        } = &self.0;
+        let at = time::iso(u64::from(*at) * 1000);
+        vec![at, who.clone(), count.to_string(), one_line(last, SHOWN)]
     }
 }
 

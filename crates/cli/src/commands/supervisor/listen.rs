@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use meshwork::Client;
+use meshwork_model::api_key::Scope;
 use meshwork_model::name::ApiKeyName;
 use meshwork_server::api::{Api, ApiLimits, KeyRing, PROFILE};
 use meshwork_server::http::guard::ALL_BODIES;
@@ -95,7 +96,7 @@ impl ListenArgs {
         let socket = socket.map_err(|error| CommandError::new(Exit::SYSTEM, error))?;
         let keys = match listeners.is_empty() {
             true => None,
-            false => self.keys(client, actor).await?,
+            false => Box::pin(self.keys(client, actor)).await?,
         };
         let me = actor.identity().find(client).await?;
         let api = Api::new(
@@ -155,7 +156,8 @@ impl ListenArgs {
             _ if !known.is_empty() => {}
             None => return Err(CommandError::usage(KeyError::Missing)),
             Some(name) => {
-                let (_, me) = actor.identity().create(client).await?;
+                let (node, me) = actor.identity().create(client).await?;
+                node.grant_node_scope(me.id(), Scope::Admin).await?;
                 let actor = me.id().to_string();
                 let params = json!({"name": name.as_str(), "scope": "admin", "actor": actor});
                 let made = rpc::call(client, "key.create", &params).await?;

@@ -89,6 +89,9 @@ fn examples(language: &Language) -> Vec<String> {
 /// Runs the tests of a client, and the examples of the page. `program` returns the command that runs a file.
 fn test(ground: &Ground, language: &Language, program: impl Fn(&Path) -> Command) {
     ground.run(&["context", "create"]).ok();
+    ground
+        .run(&["actor", "grant-node", "1", "--scope", "user"])
+        .ok();
     let made = ground.run(&["key", "create", "client", "--scope", "user", "--actor", "1"]);
     let key = made.ok().stdout.trim().to_owned();
     let proxy = free_address();

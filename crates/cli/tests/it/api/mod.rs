@@ -1,7 +1,8 @@
 //! The API of `meshwork supervisor --listen`, as programs that speak HTTP see it.
 
+mod actors;
 mod clients;
-mod contexts;
+pub(crate) mod contexts;
 pub(crate) mod cost;
 mod flows;
 mod hero;
@@ -11,7 +12,9 @@ mod live;
 mod mcp;
 mod outage;
 mod pages;
-mod socket;
+mod revoked;
+pub(crate) mod rights;
+pub(crate) mod socket;
 mod spread;
 mod spread_parts;
 pub(crate) mod sse;

@@ -6,18 +6,20 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 
 use meshwork::context::{Node, new_key};
+use meshwork_model::actor_key::SecretKey;
+use meshwork_model::api_key::Scope;
 use serde_json::{Value, json};
 use tungstenite::client::IntoClientRequest;
 use tungstenite::http::{HeaderName, HeaderValue};
 use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::{Error, HandshakeError, Message, WebSocket};
 
-use super::{Server, bearer};
+use super::{Api, Server, bearer};
 use crate::common::http::{came, connect};
 use crate::common::{BOUND, Ground, eventually, json as parsed, on_all_data, wait};
 
 /// A client, and the notifications that came before a response.
-pub(super) struct Socket<S: Read + Write>(WebSocket<S>, VecDeque<Value>);
+pub(crate) struct Socket<S: Read + Write>(WebSocket<S>, VecDeque<Value>);
 
 /// Opens a socket, or returns the status of the refusal.
 fn try_open(server: &Server, headers: &str) -> Result<Socket<TcpStream>, u16> {
@@ -25,7 +27,7 @@ fn try_open(server: &Server, headers: &str) -> Result<Socket<TcpStream>, u16> {
 }
 
 /// Opens a socket at a path.
-fn open_at(server: &Server, path: &str, headers: &str) -> Result<Socket<TcpStream>, u16> {
+pub(crate) fn open_at(server: &Api, path: &str, headers: &str) -> Result<Socket<TcpStream>, u16> {
     let stream = TcpStream::connect(&server.address).unwrap();
     stream.set_read_timeout(Some(BOUND)).unwrap();
     handshake((&server.address, path), headers, stream)
@@ -57,12 +59,12 @@ pub(super) fn open(server: &Server) -> Socket<TcpStream> {
 }
 
 impl<S: Read + Write> Socket<S> {
-    fn send(&mut self, text: &str) {
+    pub(crate) fn send(&mut self, text: &str) {
         self.0.send(Message::text(text)).unwrap();
     }
 
     /// The next text.
-    fn next(&mut self) -> Value {
+    pub(crate) fn next(&mut self) -> Value {
         match self.1.pop_front() {
             Some(before) => before,
             None => self.read(),
@@ -80,7 +82,7 @@ impl<S: Read + Write> Socket<S> {
     }
 
     /// Calls a method.
-    fn call(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
         let request = json!({"jsonrpc": "2.0", "method": method, "params": params, "id": 7});
         self.send(&request.to_string());
         loop {
@@ -93,6 +95,16 @@ impl<S: Read + Write> Socket<S> {
                 }
             }
         }
+    }
+
+    /// Logs an actor in with a signed nonce.
+    pub(crate) fn log_in(&mut self, secret: &SecretKey) {
+        let pubkey = secret.public().to_string();
+        let nonce = self.call("fetch_nonce", &json!([pubkey]))["result"].clone();
+        let signature = secret.sign(nonce.as_str().unwrap().as_bytes());
+        let signature: String = signature.iter().map(|byte| format!("{byte:02x}")).collect();
+        let answer = self.call("authenticate", &json!([pubkey, signature]));
+        assert_eq!(answer["result"], true, "{answer}");
     }
 
     pub(super) fn subscribe(&mut self, params: &Value) -> String {
@@ -113,8 +125,13 @@ impl<S: Read + Write> Socket<S> {
         }
     }
 
+    /// The notifications that came before responses.
+    pub(crate) fn noticed(&mut self) -> Vec<Value> {
+        self.1.drain(..).collect()
+    }
+
     /// The code with which the server closes it; none if it was cut.
-    fn closed(&mut self) -> Option<CloseCode> {
+    pub(crate) fn closed(&mut self) -> Option<CloseCode> {
         loop {
             match self.0.read() {
                 Ok(Message::Close(frame)) => return frame.map(|frame| frame.code),
@@ -202,16 +219,14 @@ on_all_data! {
         let secret = new_key();
         let node = Node::of(&ground.broker());
         let actor = wait(node.trust(secret.public(), None)).unwrap();
+        wait(node.grant_node_scope(actor.id, Scope::User)).unwrap();
         let pubkey = actor.pubkey.to_string();
         assert_eq!(open_at(&server, "abc", "").err(), Some(404));
         let mut socket = open_at(&server, &pubkey, "").ok().unwrap();
+        assert_eq!(socket.call("whoami", &json!([]))["result"]["authenticated"], false);
+        assert_eq!(socket.call("list_jobs", &json!([]))["error"]["code"], -32001);
+        socket.log_in(&secret);
         let mut result = |method: &str, params: &Value| socket.call(method, params);
-        assert_eq!(result("whoami", &json!([]))["result"]["authenticated"], false);
-        assert_eq!(result("list_jobs", &json!([]))["error"]["code"], -32001);
-        let nonce = result("fetch_nonce", &json!([pubkey]))["result"].clone();
-        let signature = secret.sign(nonce.as_str().unwrap().as_bytes());
-        let signature: String = signature.iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!(result("authenticate", &json!([pubkey, signature]))["result"], true);
         let me = result("whoami", &json!([]))["result"].clone();
         assert_eq!((&me["authenticated"], &me["actor"]), (&json!(true), &json!(actor.id.0)));
         assert_eq!(result("list_jobs", &json!([]))["result"], json!([]));

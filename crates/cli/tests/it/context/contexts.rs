@@ -268,12 +268,15 @@ on_each_store! {
             let said = as_actor(ground, "revoked", command).exits(1).stderr;
             assert!(said.contains("is revoked"), "{command:?}: {said}");
         }
-        // Each refusal is in the trail: who, what and where.
-        let trail = as_actor(ground, "admin", &["context", "audit", "7", "--json", "--limit", "1000"]).ok().jsons();
-        let refused: Vec<_> = trail.iter().filter(|it| it["what"] == "refuse").collect();
-        assert_eq!(refused.len(), 9 + 11, "{trail:?}");
-        let text = refused[0]["after"].as_str().unwrap();
+        // Each refusal is counted: who, how often, and the last reason. The trail has none of them.
+        let audit = |option: &str| as_actor(ground, "admin", &["context", "audit", "7", "--json", option]).ok().jsons();
+        let (refused, trail) = (audit("--refused"), audit("--limit=1000"));
+        let counts = refused.iter().map(|row| row["count"].as_u64().unwrap());
+        assert_eq!(counts.sum::<u64>(), 9 + 11, "{refused:?}");
+        let text = refused[0]["last"].as_str().unwrap();
         assert!(text.starts_with("actor ") && text.contains("context 7"), "{text}");
+        assert_eq!(refused[0]["who"], text.split(" may not").next().unwrap());
+        assert!(trail.iter().all(|entry| entry["what"] != "refuse"), "{trail:?}");
         let granted: Vec<_> = trail.iter().filter(|it| it["what"] == "grant").collect();
         assert_eq!((&granted[0]["before"], &granted[0]["after"]), (&json!("[]"), &json!("[2]")));
     }

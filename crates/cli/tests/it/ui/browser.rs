@@ -42,6 +42,9 @@ fn pages_hold_in_a_browser() {
     ground.run(&["context", "create"]).ok();
     let (open, _) = filled(&ground);
     let worker = start_flow(&ground, &open);
+    ground
+        .run(&["actor", "grant-node", "1", "--scope", "admin"])
+        .ok();
     let made = ground.run(&["key", "create", "root", "--scope", "admin", "--actor", "1"]);
     let key = made.ok().stdout.trim().to_owned();
     let server = Server::start(&ground, &[]);

@@ -20,9 +20,9 @@ use crate::common::{Ground, json as parsed};
 const FROM_HERE: &str = "sec-fetch-site: same-origin\r\n";
 
 /// A browser with the cookie of a session.
-struct Browser {
+pub(crate) struct Browser {
     api: Api,
-    cookie: String,
+    pub(crate) cookie: String,
 }
 
 /// A key of this scope.
@@ -33,7 +33,7 @@ fn key(ground: &Ground, name: &str, scope: &str) -> String {
 
 impl Browser {
     /// Opens a session by a key, or by the token of a link.
-    fn sign_in(api: &Api, key: &str) -> Self {
+    pub(crate) fn sign_in(api: &Api, key: &str) -> Self {
         let mut browser = Self {
             api: api.clone(),
             cookie: String::new(),
@@ -65,7 +65,7 @@ impl Browser {
         }
     }
 
-    fn get(&self, path: &str) -> Came {
+    pub(crate) fn get(&self, path: &str) -> Came {
         self.api.send("GET", path, &self.headers(), "")
     }
 

@@ -19,6 +19,8 @@ cases![
     a_deleted_key_is_gone,
     an_entry_has_its_time,
     a_time_in_seconds_has_its_milliseconds,
+    a_row_counts_what_an_author_does_in_a_minute,
+    the_oldest_rows_go_first,
     numbers_follow,
     numbers_of_others_are_stepped_over,
     numbers_end,
@@ -228,6 +230,59 @@ async fn an_entry_has_its_time(world: &World) -> Outcome {
     });
     put(world, many).await?;
     check!(world.raw::<usize>(&["XLEN", &stream]).await? < 300);
+    Ok(())
+}
+
+async fn rows(world: &World, key: &str) -> Got<Vec<(String, String)>> {
+    let mut rows: Vec<(String, String)> = world.raw(&["HGETALL", key]).await?;
+    rows.sort();
+    Ok(rows)
+}
+
+async fn a_row_counts_what_an_author_does_in_a_minute(world: &World) -> Outcome {
+    let hash = key(world, "c")?;
+    let count =
+        |who: &'static str, text: &'static str| Commit::default().count(&hash, 10, who, text);
+    put(world, count("actor 2", "one")).await?;
+    put(world, count("actor 2", "two words")).await?;
+    put(world, count("stranger", "x")).await?;
+    let first = world.now() / 60_000 * 60;
+    let row = |at: u64, who: &str, text: &str| (format!("{at} {who}"), text.to_owned());
+    same!(
+        rows(world, &hash).await?,
+        [
+            row(first, "actor 2", "2 two words"),
+            row(first, "stranger", "1 x")
+        ]
+    );
+    world.at((first + 60) * 1000);
+    put(world, count("actor 2", "three")).await?;
+    same!(
+        rows(world, &hash).await?[2],
+        row(first + 60, "actor 2", "1 three")
+    );
+    // A key of another kind prevents nothing.
+    let list = key(world, "l")?;
+    put(world, Commit::default().push(&list, b"x")).await?;
+    put(world, Commit::default().count(&list, 10, "actor 2", "x")).await
+}
+
+async fn the_oldest_rows_go_first(world: &World) -> Outcome {
+    let hash = key(world, "c")?;
+    let begin = world.now() / 60_000 * 60;
+    for minute in 0..21 {
+        world.at((begin + minute * 60) * 1000);
+        put(world, Commit::default().count(&hash, 20, "actor 2", "x")).await?;
+    }
+    let left: Vec<_> = rows(world, &hash)
+        .await?
+        .into_iter()
+        .map(|(row, _)| row)
+        .collect();
+    let expected: Vec<_> = (2..21)
+        .map(|minute| format!("{} actor 2", begin + minute * 60))
+        .collect();
+    same!(left, expected);
     Ok(())
 }
 

@@ -91,14 +91,8 @@ impl Node {
             }
             taken => return taken,
         };
-        let change = Change {
-            who: &author(parcel),
-            what: "refuse message",
-            object: &parcel.origin.to_string(),
-            after: &reason.text,
-            ..Change::default()
-        };
-        target.note(change).await?;
+        let why = format!("message {}: {}", parcel.origin, reason.text);
+        target.count_refused(&author(parcel), &why).await?;
         Ok(Delivery::Refused(reason))
     }
 }

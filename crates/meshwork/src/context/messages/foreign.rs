@@ -68,8 +68,8 @@ impl Node {
         if let (Delivery::Refused(reason), false) = (&delivery, is_noted) {
             let origin = Origin::sent_from(from, of).to_string();
             let who = format!("node {from}");
-            self.note_refused(&who, "refuse message", &origin, &reason.text)
-                .await?;
+            let why = format!("message {origin}: {}", reason.text);
+            self.count_refused(&who, &why).await?;
         }
         Ok(delivery)
     }

@@ -184,9 +184,9 @@ impl FlowSession {
         let Some(why) = refused.or_else(|| same.then(four_eyes)) else {
             return Ok(());
         };
-        self.context
-            .noted(&self.me, "refuse", &why.to_string())
-            .await?;
+        let author = format!("actor {me}");
+        let text = format!("{}: {why}", self.me);
+        self.context.count_refused(&author, &text).await?;
         Err(why)
     }
 }

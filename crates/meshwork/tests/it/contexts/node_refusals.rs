@@ -25,7 +25,7 @@ async fn image(world: &World) -> BTreeMap<String, String> {
     let mut image = BTreeMap::new();
     for database in [0, 7, 8] {
         let keys: Vec<String> = world.plain(database, &["KEYS", "*"]).await;
-        let is_count = |key: &str| ["mw:audit", "mw:mesh-refused"].contains(&key);
+        let is_count = |key: &str| ["mw:audit", "mw:mesh-refused", "mw:refused"].contains(&key);
         for key in keys.iter().filter(|key| !is_count(key)) {
             let kind: String = world.plain(database, &["TYPE", key]).await;
             let words = match kind.as_str() {
@@ -169,6 +169,22 @@ impl Siege {
             .collect()
     }
 
+    /// Number of refused messages, of the node and of both contexts.
+    async fn counted(&self) -> u64 {
+        let mut all = 0;
+        for database in [0, 7, 8] {
+            let rows: BTreeMap<String, String> = {
+                let world = &self.pair.there.world;
+                world.plain(database, &["HGETALL", "mw:refused"]).await
+            };
+            let counts = rows
+                .values()
+                .filter_map(|row| row.split_once(' ')?.0.parse::<u64>().ok());
+            all += counts.sum::<u64>();
+        }
+        all
+    }
+
     /// Sends a frame that has to be refused as a whole.
     async fn refuses(&mut self, code: &str, daemon: KeyBytes, key: &SecretKey, frame: &Frame) {
         let before = self.refused();
@@ -209,11 +225,13 @@ impl Siege {
 
     /// Sends an envelope that has to be refused with this code, in the answer too.
     async fn refuses_envelope(&mut self, code: &str, envelope: String) {
+        let counted = self.counted().await;
         let (state, reason) = self.answer(envelope).await.unwrap();
         assert_eq!(state, PeerState::Refused, "{code}");
         assert_eq!(reason.unwrap().code, code);
         let noted = self.noted().await;
-        assert!(noted.contains("refuse message"), "{code}: {noted}");
+        assert!(!noted.contains("refuse message"), "{code}: {noted}");
+        assert_eq!(self.counted().await, counted + 1, "{code}");
         self.has_refused(code).await;
     }
 }

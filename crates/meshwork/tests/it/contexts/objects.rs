@@ -79,11 +79,12 @@ async fn the_roles_of_the_caller_decide() {
         assert!(refused.contains("object of scripts"), "{refused}");
         let refused = run(stranger, GET).await.unwrap_err();
         assert!(refused.contains("object of scripts"), "{refused}");
-        let trail = context.audit(&world.me, None, 100).await.unwrap();
-        let refusals = trail
-            .iter()
-            .filter(|entry| entry.what == "refuse" && entry.object == "object of scripts");
-        let refused: Vec<_> = refusals.map(|entry| entry.who.clone()).collect();
+        let refusals = context.refusals(&world.me, 100).await.unwrap();
+        let refusals = refusals.iter();
+        let refused: Vec<_> = refusals
+            .filter(|row| row.last.contains("object of scripts"))
+            .map(|row| row.who.clone())
+            .collect();
         for actor in [reader, stranger] {
             assert!(
                 refused.iter().any(|who| who.contains(&actor.to_string())),

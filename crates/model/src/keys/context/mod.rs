@@ -206,6 +206,12 @@ impl NodeKeys {
         self.named("mw:audit")
     }
 
+    /// Refused messages of other nodes, counted by minute and author (a hash, bounded): `mw:refused`.
+    #[must_use]
+    pub fn refused(self) -> String {
+        self.named("mw:refused")
+    }
+
     /// Returns names that scripts use without receiving them in each call. These scripts declare all their keys, so
     /// this one is never read.
     #[must_use]

@@ -69,6 +69,12 @@ impl ContextKeys {
         self.own("audit")
     }
 
+    /// Refused requests, counted by minute and author (a hash, bounded): `mw:refused`.
+    #[must_use]
+    pub fn refused(&self) -> String {
+        self.own("refused")
+    }
+
     /// Messages that the coordinator has claimed, by the end of the lease (a sorted set, milliseconds):
     /// `mw:outbound`.
     #[must_use]
@@ -244,6 +250,7 @@ mod tests {
             (db.watch(), "mw:watch"),
             (db.events(), "mw:events"),
             (db.audit(), "mw:audit"),
+            (db.refused(), "mw:refused"),
             (db.config(), "mw:config"),
             (db.next_id(Counter::Job), "mw:id:job"),
             (db.gates(), "mw:gates"),

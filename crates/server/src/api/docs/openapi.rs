@@ -77,6 +77,7 @@ fn events() -> Value {
         "tags": ["event"],
         "x-stream": true,
         "parameters": [
+            parameter("context", "Number of a context, for the events of its jobs; without it those outside of contexts."),
             parameter("job", "Only events of this job."),
             parameter("queue", "Only events of the jobs of this queue."),
             parameter("flow", "Only events of the jobs of the flow of this number."),

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use data_encoding::HEXLOWER_PERMISSIVE;
 use meshwork_model::actor_key::{PublicKey, SIGNATURE_BYTES};
+use meshwork_model::api_key::Scope;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -16,12 +17,13 @@ use crate::api::error::{ApiError, Code};
 use crate::api::find;
 use crate::api::method::Params;
 use crate::api::nonces::VALID_FOR;
+use crate::api::rights::Held;
 
 /// A caller: its keys, and on a WebSocket the actor who has signed a nonce.
 #[derive(Debug, Default)]
 pub(crate) struct Session {
     keys: Option<(KeyRing, IpAddr)>,
-    access: Mutex<Option<Access>>,
+    login: Mutex<Option<Held>>,
 }
 
 impl Session {
@@ -29,17 +31,18 @@ impl Session {
     pub(crate) fn new(keys: Option<(KeyRing, IpAddr)>) -> Self {
         Self {
             keys,
-            access: Mutex::default(),
+            login: Mutex::default(),
         }
     }
 
-    fn access(&self) -> Option<Access> {
-        let access = self.access.lock().unwrap_or_else(PoisonError::into_inner);
-        access.clone()
+    /// The actor who has signed a nonce.
+    pub(crate) fn login(&self) -> Option<Held> {
+        let login = self.login.lock().unwrap_or_else(PoisonError::into_inner);
+        login.clone()
     }
 
-    fn become_caller(&self, access: Access) {
-        *self.access.lock().unwrap_or_else(PoisonError::into_inner) = Some(access);
+    fn become_caller(&self, held: Held) {
+        *self.login.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
     }
 
     /// Gives the call to the holder of a secret, or to the actor of the session, unless it has a key.
@@ -53,7 +56,7 @@ impl Session {
         }
         let access = match (secret, &self.keys) {
             (Some(secret), Some((keys, peer))) => Some(keys.caller(secret, *peer).await?),
-            _ => self.access(),
+            _ => self.login().map(|held| held.access),
         };
         if let Some(access) = access {
             call.act_as(access);
@@ -75,7 +78,7 @@ impl Session {
                 let params: Signed =
                     params.map_err(|error| ApiError::invalid(error.to_string()))?;
                 let access = params.check(call).await?;
-                self.become_caller(access);
+                self.become_caller(call.rights.hold(access).await);
                 Ok(Some(to_raw_value(&true).map_err(failed)?))
             }
             "auth.verify" => {
@@ -175,15 +178,17 @@ pub(super) struct Caller {
     authenticated: bool,
     key: Option<String>,
     actor: Option<u32>,
+    /// Its scope outside of contexts, where these names work.
     scope: Option<&'static str>,
 }
 
 pub(super) async fn whoami(call: Call, _: super::jobs::NoParams) -> Result<Caller, ApiError> {
+    let scope = call.rights.outside(&call.access).await?;
     Ok(Caller {
         authenticated: !matches!(call.access, Access::Nobody),
         key: call.access.key_name().map(ToString::to_string),
         actor: call.actor().map(|actor| actor.0),
-        scope: call.access.scope().map(|scope| scope.as_str()),
+        scope: scope.map(Scope::as_str),
     })
 }
 

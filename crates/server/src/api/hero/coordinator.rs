@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
+use crate::api::methods::context::read_actor;
 use crate::api::methods::message::{masked, open_view};
 use crate::api::params::{parse, parse_some};
 use crate::api::place::number;
@@ -93,10 +94,7 @@ pub(super) async fn load_actor(
     call: Call,
     Wrapped { params }: Wrapped<OfNode>,
 ) -> Result<ActorView, ApiError> {
-    call.trusted().await?;
-    Ok(ActorView::from(
-        &call.node().actor(ActorId(params.id)).await?,
-    ))
+    read_actor(&call, ActorId(params.id)).await
 }
 
 /// A new context.
@@ -219,6 +217,7 @@ pub(super) async fn create_message(
     }
     new.text = params.message;
     new.signed = false;
+    call.check_context(to)?;
     let (context, caller) = call.context(Some(params.context_id)).await?;
     own(&caller, params.caller_id)?;
     let message = context.send_unsigned(&caller, &new).await?;

@@ -21,6 +21,7 @@ pub use table::HERO;
 
 use super::call::Call;
 use super::error::{ApiError, Code};
+use super::method::Method;
 
 /// The API that a name is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,6 +117,17 @@ impl HeroMethod {
         self
     }
 
+    /// Returns true if it works in a context that its parameters name, or is about the caller.
+    fn has_place(&self) -> bool {
+        let of_caller =
+            || super::find(self.stands_for.trim_matches('`')).is_some_and(Method::is_of_caller);
+        match self.dialect {
+            // These are of the node.
+            Dialect::Coordinator => !matches!(self.name, "actor.create" | "context.create"),
+            _ => of_caller(),
+        }
+    }
+
     /// Reads the parameters: an object, or a list in their order.
     fn fields(&self, params: Option<&RawValue>) -> Option<Fields> {
         let value: Value = match params {
@@ -180,13 +192,20 @@ pub(crate) async fn run(
     Some(
         async move {
             session.identify(&mut call, secret).await?;
-            if let Some(needed) = method.scope {
-                call.access.check(needed, method.name)?;
-            }
-            if let Some(result) = session.run(&call, method.name, &fields).await? {
-                return Ok(result);
-            }
-            (method.run)(call, fields).await
+            let watched = call.clone();
+            let run = async {
+                if let Some(needed) = method.scope {
+                    call.access.check(needed, method.name)?;
+                    if !method.has_place() {
+                        call.outside(needed, method.name).await?;
+                    }
+                }
+                if let Some(result) = session.run(&call, method.name, &fields).await? {
+                    return Ok(result);
+                }
+                (method.run)(call, fields).await
+            };
+            watched.while_allowed(run).await
         }
         .await,
     )

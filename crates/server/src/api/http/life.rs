@@ -4,15 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::Extensions;
-use meshwork_model::api_key::ApiKey;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::access::{Access, KeyRing};
+use crate::api::call::Call;
+use crate::api::rights::{CHECK_EVERY, Held};
 use crate::http::Closing;
 use crate::http::guard::{Busy, Permit};
 
-/// Pause between two checks of a key. With the time for which keys are cached, a revocation holds within a second.
-const CHECK_EVERY: Duration = Duration::from_millis(400);
 /// Time for a client to read the last words; then its connection is cut.
 pub(crate) const LAST_WORDS: Duration = Duration::from_secs(3);
 
@@ -22,7 +20,8 @@ pub(crate) struct Life {
     permit: Option<Arc<Permit>>,
     _busy: Option<Busy>,
     closing: Option<CancellationToken>,
-    key: Option<(KeyRing, Arc<ApiKey>)>,
+    call: Call,
+    caller: Held,
 }
 
 /// The reason of an end.
@@ -30,7 +29,7 @@ pub(crate) struct Life {
 pub(crate) enum End {
     /// The server stops, or the connection has reached its longest life.
     Closing,
-    /// The key is no longer valid.
+    /// The caller has lost rights: its key, its actor, or what it has used.
     Revoked,
 }
 
@@ -38,30 +37,24 @@ impl End {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Closing => "the connection is to end: connect again",
-            Self::Revoked => "the key is revoked or expired",
+            Self::Revoked => "the key or its rights are revoked or expired",
         }
     }
 }
 
 impl Life {
-    /// Returns the life of the connection of a request.
-    pub(crate) fn of(extensions: &Extensions) -> Self {
+    /// Returns the life of the connection of a request, which goes on while the caller has the rights that `call` has used.
+    pub(crate) async fn of(extensions: &Extensions, call: &Call) -> Self {
         let permit = extensions.get::<Arc<Permit>>().cloned();
         let closing = extensions
             .get::<Closing>()
             .map(|Closing(token)| token.clone());
-        let key = match extensions.get::<Access>() {
-            Some(Access::Key(key)) => {
-                let ring = extensions.get::<KeyRing>().cloned();
-                ring.map(|ring| (ring, Arc::clone(key)))
-            }
-            _ => None,
-        };
         Self {
+            caller: call.rights.hold(call.access.clone()).await,
+            call: call.clone(),
             _busy: permit.as_ref().map(Permit::busy),
             permit,
             closing,
-            key,
         }
     }
 
@@ -79,18 +72,17 @@ impl Life {
                 None => std::future::pending().await,
             }
         };
-        let revoked = async {
-            let Some((ring, key)) = &self.key else {
-                return std::future::pending().await;
-            };
-            while ring.is_valid(key).await {
-                tokio::time::sleep(CHECK_EVERY).await;
-            }
-        };
         tokio::select! {
             () = closing => End::Closing,
             () = evicted => End::Closing,
-            () = revoked => End::Revoked,
+            () = self.lost() => End::Revoked,
+        }
+    }
+
+    /// Waits until the caller has lost rights.
+    async fn lost(&self) {
+        while self.call.rights.still_holds(&self.caller).await && !self.call.has_lost().await {
+            tokio::time::sleep(CHECK_EVERY).await;
         }
     }
 

@@ -218,6 +218,7 @@ async fn metrics(
 ) -> Result<Page, Problem> {
     let call = shared.call(access);
     call.access.check(Scope::Viewer, "/metrics")?;
+    call.outside(Scope::Viewer, "/metrics").await?;
     Ok(text(&shared.metrics, &headers).await)
 }
 

@@ -17,6 +17,7 @@ use super::{Shared, json, query, stream};
 use crate::api::access::Access;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::{Method, Params};
+use crate::api::topic;
 use crate::http::guard::Permit;
 
 /// Longest idempotency key in bytes.
@@ -74,15 +75,20 @@ async fn followed(
     query: Vec<(String, String)>,
     head: &Parts,
 ) -> Result<Response, Problem> {
-    let mut after = None;
+    let (mut after, mut context) = (None, None);
     for (name, value) in query {
-        if name != "after" || after.replace(value).is_some() {
-            let message = format!("{name}: give after, once, beside follow");
+        let is_first = match name.as_str() {
+            "after" => after.replace(value).is_none(),
+            "context" => context.replace(topic::context(&value)?).is_none(),
+            _ => false,
+        };
+        if !is_first {
+            let message = format!("{name}: give after and context, once, beside follow");
             return Err(ApiError::invalid(message).into());
         }
     }
     let id = path.remove("id").unwrap_or_default();
-    stream::log(shared, id, after.as_deref(), head).await
+    stream::log(shared, id, (after.as_deref(), context), head).await
 }
 
 /// Reads the body, an object; none is an empty one.

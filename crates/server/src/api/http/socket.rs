@@ -28,9 +28,11 @@ use super::life::{End, Life};
 use super::problem::Problem;
 use super::rpc::Table;
 use crate::api::access::{Access, Secrets};
+use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::hero;
 use crate::api::live::{Notice, Subscription};
+use crate::api::rights::CHECK_EVERY;
 use crate::api::rpc::{Failure, Handler, answer, named, notification, refusal};
 use crate::api::topic;
 
@@ -63,7 +65,7 @@ pub(super) async fn open(
         let message = "a WebSocket needs a key: send authorization: Bearer mwk_…";
         return Err(ApiError::new(Code::AuthenticationRequired, message).into());
     }
-    upgraded(shared, upgrade, &head)
+    upgraded(shared, upgrade, &head).await
 }
 
 /// Opens a socket of Hero's first API: `GET /{public key}`. Its caller signs a nonce over the socket instead of having a
@@ -78,12 +80,16 @@ pub(super) async fn open_for_key(
     if !is_key {
         return Err(super::nowhere().await);
     }
-    upgraded(shared, upgrade, &head)
+    upgraded(shared, upgrade, &head).await
 }
 
 type Upgrade = Result<WebSocketUpgrade, WebSocketUpgradeRejection>;
 
-fn upgraded(shared: Arc<Shared>, upgrade: Upgrade, head: &Parts) -> Result<Response, Problem> {
+async fn upgraded(
+    shared: Arc<Shared>,
+    upgrade: Upgrade,
+    head: &Parts,
+) -> Result<Response, Problem> {
     let Ok(upgrade) = upgrade else {
         let status = StatusCode::METHOD_NOT_ALLOWED;
         return Ok((status, [(ALLOW, "POST")]).into_response());
@@ -96,7 +102,8 @@ fn upgraded(shared: Arc<Shared>, upgrade: Upgrade, head: &Parts) -> Result<Respo
         let message = "there are too many WebSockets: close one, or ask again later";
         ApiError::new(Code::TooManyRequests, message)
     })?;
-    let life = Life::of(&head.extensions);
+    let call = shared.call(access.clone().map(axum::Extension));
+    let life = Life::of(&head.extensions, &call).await;
     let most = shared.limits.max_body as usize;
     let upgrade = upgrade
         .max_message_size(most)
@@ -125,6 +132,14 @@ struct Session {
 /// The code of a close frame, and its reason.
 type Close = (u16, &'static str);
 
+fn close_of(end: End) -> Close {
+    let code = match end {
+        End::Closing => close_code::AWAY,
+        End::Revoked => close_code::POLICY,
+    };
+    (code, end.as_str())
+}
+
 /// Serves a socket until either side ends it.
 async fn serve(
     shared: Arc<Shared>,
@@ -148,10 +163,8 @@ async fn serve(
     let close = tokio::select! {
         close = read(&session, stream) => close,
         close = write(&mut sink, texts) => close,
-        end = life.end() => Some(match end {
-            End::Closing => (close_code::AWAY, end.as_str()),
-            End::Revoked => (close_code::POLICY, end.as_str()),
-        }),
+        end = life.end() => Some(close_of(end)),
+        () = session.login_ends() => Some(close_of(End::Revoked)),
     };
     let Some((code, reason)) = close else {
         return;
@@ -232,8 +245,19 @@ impl Session {
             .begun
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
-        for (name, cancel, subscription) in begun {
-            tokio::spawn(forward(name, cancel, subscription, self.outgoing.clone()));
+        for begun in begun {
+            tokio::spawn(forward(begun, self.outgoing.clone()));
+        }
+    }
+
+    /// Waits until the actor who has signed a nonce loses rights.
+    async fn login_ends(&self) {
+        let rights = &self.shared.calls.rights;
+        loop {
+            match self.login.login() {
+                Some(held) if !rights.still_holds(&held).await => return,
+                _ => tokio::time::sleep(CHECK_EVERY).await,
+            }
         }
     }
 
@@ -242,8 +266,8 @@ impl Session {
     }
 }
 
-/// A subscription that begins: its name, its end, and itself.
-type Begun = (String, CancellationToken, Subscription);
+/// A subscription that begins: its name, its end, itself, and the call that has made it.
+type Begun = (String, CancellationToken, Subscription, Call);
 
 /// One text of a socket.
 struct SocketCall<'a> {
@@ -280,6 +304,7 @@ impl Handler for SocketCall<'_> {
 struct SubscribeParams {
     topic: String,
     from: Option<String>,
+    context: Option<u32>,
 }
 
 /// The name of a subscription.
@@ -311,6 +336,7 @@ impl SocketCall<'_> {
         }
         let access = session.access.clone().map(axum::Extension);
         let call = session.shared.call(access);
+        let call = topic::enter(call, params.context, "subscribe").await?;
         let subscription = topic::subscribe(&session.shared.live, &call, &params.topic, from);
         let subscription = subscription.await?;
         let name = session.next.fetch_add(1, Ordering::Relaxed).to_string();
@@ -320,7 +346,7 @@ impl SocketCall<'_> {
         open.retain(|_, cancel| !cancel.is_cancelled());
         open.insert(name.clone(), cancel.clone());
         drop(open);
-        let begun = (name.clone(), cancel, subscription);
+        let begun = (name.clone(), cancel, subscription, call);
         self.begun
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -353,20 +379,19 @@ struct Noticed<'a> {
 }
 
 /// Moves notices of a subscription to the socket, until either side ends.
-async fn forward(
-    name: String,
-    cancel: CancellationToken,
-    mut subscription: Subscription,
-    outgoing: mpsc::Sender<String>,
-) {
+async fn forward((name, cancel, mut subscription, call): Begun, outgoing: mpsc::Sender<String>) {
     let behind = subscription.behind();
     let mut sent_to = subscription.last();
+    let lost = call.lost();
+    tokio::pin!(lost);
     loop {
         let notice = tokio::select! {
+            biased;
             () = cancel.cancelled() => return,
-            notice = subscription.next() => notice,
+            () = &mut lost => None,
+            notice = subscription.next() => Some(notice),
         };
-        let is_last = matches!(notice, Notice::End | Notice::Behind);
+        let is_last = matches!(notice, None | Some(Notice::End | Notice::Behind));
         let mut noticed = Noticed {
             subscription: &name,
             item: None,
@@ -374,13 +399,17 @@ async fn forward(
             last: None,
         };
         let text = match &notice {
-            Notice::Item(item) => {
+            None => {
+                noticed.reason = Some(End::Revoked.as_str());
+                notification("closed", noticed)
+            }
+            Some(Notice::Item(item)) => {
                 noticed.item = Some(&item.json);
                 notification(subscription.kind(), noticed)
             }
-            Notice::Gap => notification("gap", noticed),
-            Notice::End => notification("end", noticed),
-            Notice::Behind => {
+            Some(Notice::Gap) => notification("gap", noticed),
+            Some(Notice::End) => notification("end", noticed),
+            Some(Notice::Behind) => {
                 (noticed.reason, noticed.last) = (Some("behind"), Some(sent_to.to_string()));
                 notification("closed", noticed)
             }

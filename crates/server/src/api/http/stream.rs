@@ -12,8 +12,7 @@ use axum::http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
-use meshwork_model::api_key::Scope;
-use meshwork_model::name::JobId;
+use meshwork_model::keys::context::{ContextId, ContextKeys};
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -40,45 +39,55 @@ pub(super) async fn events(
 ) -> Result<Response, Problem> {
     let access = request.extensions().get::<Access>().cloned();
     let call = shared.call(access.map(Extension));
-    call.access.check(Scope::Viewer, EVENTS)?;
-    let (mut topic, mut from) = (None, None);
+    let (mut topic, mut from, mut context) = (None, None, None);
     for (name, value) in query::pairs(text.as_deref().unwrap_or_default())? {
         let is_first = match name.as_str() {
-            "job" | "queue" | "flow" => {
-                let given = topic::of(&call, &name, &value)?;
-                topic.replace(given).is_none()
-            }
+            "job" | "queue" | "flow" => topic.replace((name.clone(), value)).is_none(),
             "from" => from.replace(topic::position(&value)?).is_none(),
+            "context" => context.replace(topic::context(&value)?).is_none(),
             _ => {
-                let message = format!("{name}: give job, queue or flow, and from");
+                let message = format!("{name}: give job, queue or flow, and context and from");
                 return Err(ApiError::invalid(message).into());
             }
         };
         if !is_first {
-            let message = format!("{name}: give one of job, queue and flow, once, and from once");
+            let message =
+                format!("{name}: give one of job, queue and flow, once, and context and from once");
             return Err(ApiError::invalid(message).into());
         }
     }
+    let call = topic::enter(call, context, EVENTS).await?;
     let from = last_id(request.headers())?.or(from);
-    let topic = topic.unwrap_or(Topic::All);
-    let subscription = shared.live.events(&call.client, topic, from).await?;
-    Ok(stream(subscription, Life::of(request.extensions())))
+    let topic = match topic {
+        Some((kind, value)) => topic::of(&call, &kind, &value)?,
+        None => Topic::All,
+    };
+    let subscription = shared.live.events(&call, topic, from).await?;
+    Ok(stream(
+        subscription,
+        Life::of(request.extensions(), &call).await,
+    ))
 }
 
 /// Streams the log of a job, for a caller that may read it.
 pub(super) async fn log(
     shared: &Shared,
     id: String,
-    after: Option<&str>,
+    (after, context): (Option<&str>, Option<u32>),
     head: &Parts,
 ) -> Result<Response, Problem> {
     let access = head.extensions.get::<Access>().cloned();
     let call = shared.call(access.map(Extension));
     let after = after.map(topic::position).transpose()?;
     let after = last_id(&head.headers)?.or(after);
-    let id = JobId::foreign(id);
-    let subscription = shared.live.log(&call.client, id, after).await?;
-    Ok(stream(subscription, Life::of(&head.extensions)))
+    let context = context.or_else(|| ContextKeys::named_in(&id).map(ContextId::get));
+    let call = topic::enter(call, context, "job.logs").await?;
+    let id = call.job_id(id)?;
+    let subscription = shared.live.log(&call, id, after).await?;
+    Ok(stream(
+        subscription,
+        Life::of(&head.extensions, &call).await,
+    ))
 }
 
 /// The id of the last event that a client has seen: browsers send it when they connect again.

@@ -8,10 +8,10 @@ mod source;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use meshwork::Client;
 use meshwork_model::name::JobId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use feed::Feed;
 pub(crate) use feed::{Notice, Subscription};
@@ -31,11 +31,11 @@ pub(crate) struct Live {
     places: Arc<Semaphore>,
 }
 
-/// Name of a stream.
+/// Name of a stream, with the number of its context.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Stream {
-    Events,
-    Log(JobId),
+    Events(Option<u32>),
+    Log(Option<u32>, JobId),
 }
 
 impl Live {
@@ -49,13 +49,13 @@ impl Live {
     /// Subscribes to events: those after `from`, or new ones.
     pub(crate) async fn events(
         &self,
-        client: &Client,
+        call: &Call,
         topic: Topic,
         from: Option<Position>,
     ) -> Result<Subscription, ApiError> {
         let place = self.place()?;
-        let broker = client.broker();
-        let feed = self.feed(Stream::Events, || {
+        let broker = call.client.broker();
+        let feed = self.feed(Stream::Events(call.context_number()), || {
             Feed::new(Box::new(Events(broker.clone())), broker.clone())
         })?;
         Ok(feed.subscribe(topic, from, place).await?)
@@ -64,14 +64,15 @@ impl Live {
     /// Subscribes to the log of a job: to the lines after `from`, or to all.
     pub(crate) async fn log(
         &self,
-        client: &Client,
+        call: &Call,
         id: JobId,
         from: Option<Position>,
     ) -> Result<Subscription, ApiError> {
         let place = self.place()?;
-        let broker = client.broker();
-        let secrets = client.status(&id).await?.env_vars.secrets();
-        let feed = self.feed(Stream::Log(id.clone()), || {
+        let broker = call.client.broker();
+        let secrets = call.client.status(&id).await?.env_vars.secrets();
+        let stream = Stream::Log(call.context_number(), id.clone());
+        let feed = self.feed(stream, || {
             let broker = broker.clone();
             let source = Log {
                 broker: broker.clone(),

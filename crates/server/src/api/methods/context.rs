@@ -1,5 +1,7 @@
 //! Methods of contexts and actors.
 
+use std::collections::BTreeSet;
+
 use meshwork::context::ContextError;
 use meshwork::view::{ActorView, ContextSummary, ContextView};
 use meshwork_model::access::{Object, Operation};
@@ -42,7 +44,7 @@ pub(in crate::api) fn methods() -> Vec<Method> {
         Method::new(
             ("actor.list", Viewer),
             (Get, "/v1/actors"),
-            "List the actors",
+            "List the actors: those of the contexts that the actor of the key may read, or all for who may read outside of contexts",
             actors,
         )
         .in_contexts(),
@@ -90,6 +92,9 @@ async fn list(call: Call, params: PageParams) -> Result<Reply<ContextPage>, ApiE
     let slots = call.node().slots().await?;
     let mut contexts = Vec::new();
     for context in all.iter().skip(from).take(limit) {
+        if call.check_context(context.id()).is_err() {
+            continue;
+        }
         match context.may(&caller, Object::Context, Operation::Read).await {
             Ok(true) => contexts.push(ContextSummary::new(context, slots.as_ref())),
             // Deleted meanwhile, or damaged: one context must not hide the others.
@@ -97,7 +102,9 @@ async fn list(call: Call, params: PageParams) -> Result<Reply<ContextPage>, ApiE
             Err(error) => return Err(error.into()),
         }
     }
-    let next = (all.len() > from + limit).then(|| (from + limit).to_string());
+    // The position tells how many contexts there are.
+    let more = all.len() > from + limit && call.access.context().is_none();
+    let next = more.then(|| (from + limit).to_string());
     Ok(Reply::new(&ContextPage { contexts, next }))
 }
 
@@ -109,10 +116,39 @@ struct ActorParams {
     id: u32,
 }
 
+/// Returns the actors that a caller without rights outside of contexts may read: itself, and the members of the contexts that
+/// it may read; `None` for a caller who may read all.
+async fn visible(call: &Call) -> Result<Option<BTreeSet<ActorId>>, ApiError> {
+    let caller = call.trusted().await?;
+    if call.rights.outside(&call.access).await?.is_some() {
+        return Ok(None);
+    }
+    let mut seen = BTreeSet::from([caller.id()]);
+    for context in call.node().contexts().await? {
+        if call.check_context(context.id()).is_err() {
+            continue;
+        }
+        match context.may(&caller, Object::Context, Operation::Read).await {
+            Ok(true) => {}
+            Ok(false) | Err(ContextError::NoContext(_) | ContextError::Record(_)) => continue,
+            Err(error) => return Err(error.into()),
+        }
+        let record = context.show(&caller).await?;
+        seen.extend([record.admins, record.readers, record.executors].concat());
+    }
+    Ok(Some(seen))
+}
+
+/// Reads an actor that the caller may read.
+pub(in crate::api) async fn read_actor(call: &Call, id: ActorId) -> Result<ActorView, ApiError> {
+    if visible(call).await?.is_some_and(|seen| !seen.contains(&id)) {
+        return Err(ContextError::NoActor(id).into());
+    }
+    Ok(ActorView::from(&call.node().actor(id).await?))
+}
+
 async fn actor(call: Call, params: ActorParams) -> Result<Reply<ActorView>, ApiError> {
-    call.trusted().await?;
-    let actor = call.node().actor(ActorId(params.id)).await?;
-    Ok(Reply::new(&ActorView::from(&actor)))
+    Ok(Reply::new(&read_actor(&call, ActorId(params.id)).await?))
 }
 
 /// Page of actors.
@@ -127,8 +163,9 @@ struct ActorPage {
 async fn actors(call: Call, params: PageParams) -> Result<Reply<ActorPage>, ApiError> {
     let limit = params::limit(params.limit)?;
     let from = params::offset(params.cursor.as_deref())?;
-    call.trusted().await?;
-    let all = call.node().actors().await?;
+    let seen = visible(&call).await?;
+    let mut all = call.node().actors().await?;
+    all.retain(|actor| seen.as_ref().is_none_or(|seen| seen.contains(&actor.id)));
     let page = all.iter().skip(from).take(limit);
     let actors = page.map(ActorView::from).collect();
     let next = (all.len() > from + limit).then(|| (from + limit).to_string());

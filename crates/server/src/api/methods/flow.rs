@@ -7,6 +7,7 @@ use meshwork::spread::Spread;
 use meshwork::view::{FlowDag, FlowSummary};
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::api_key::Scope;
+use meshwork_model::flow::Work;
 use meshwork_model::keys::context::FlowId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -144,6 +145,30 @@ async fn place(
     Ok(Some(spread.shorter_part().await?.id().get()))
 }
 
+/// Refuses a flow that sends jobs to other contexts, for the key of one.
+fn check_targets(call: &Call, plan: &Plan) -> Result<(), ApiError> {
+    let Some(own) = call.access.context() else {
+        return Ok(());
+    };
+    for job in &plan.jobs {
+        if let Work::Run(run) = &job.work
+            && let Some(to) = run
+                .context
+                .as_ref()
+                .filter(|to| to.node.is_some() || to.context != own)
+        {
+            let message = format!(
+                "job {}: this key is for context {own} alone, and not for context {to}",
+                job.name
+            );
+            return Err(ApiError::new(Code::Forbidden, message));
+        }
+    }
+    plan.flows
+        .values()
+        .try_for_each(|plan| check_targets(call, plan))
+}
+
 async fn submit(call: Call, params: SubmitParams) -> Result<Reply<Submitted>, ApiError> {
     let plan = params.plan();
     let of_file = plan.as_ref().ok().and_then(Option::as_ref);
@@ -161,6 +186,7 @@ async fn submit(call: Call, params: SubmitParams) -> Result<Reply<Submitted>, Ap
             plan.ok_or_else(none)?
         }
     };
+    check_targets(&call, &plan)?;
     let set = set_inputs(&mut plan, given);
     set.map_err(|error| ApiError::invalid(format!("inputs: {error}")))?;
     let id = flows.submit(&plan).await?.0;

@@ -4,7 +4,7 @@ use meshwork::flow::FlowView;
 use meshwork::flow::run::RetryFrom;
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::api_key::Scope;
-use meshwork_model::keys::context::FlowId;
+use meshwork_model::keys::context::{ActorId, FlowId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ use crate::api::method::{HttpVerb, Method, Reply};
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
     use HttpVerb::{Delete, Post};
-    use Scope::{Admin, User};
+    use Scope::User;
     vec![
         Method::new(
             ("flow.cancel", User),
@@ -48,9 +48,9 @@ pub(in crate::api) fn methods() -> Vec<Method> {
         )
         .in_contexts(),
         Method::new(
-            ("flow.delete", Admin),
+            ("flow.delete", User),
             (Delete, "/v1/flows/{id}"),
-            "Delete a flow that has ended, with its jobs",
+            "Delete a flow that has ended, with its jobs; that of another actor needs the scope admin",
             delete,
         )
         .in_contexts(),
@@ -207,9 +207,16 @@ fn only_open(view: &FlowView) -> Result<String, ApiError> {
 }
 
 async fn delete(call: Call, params: IdParams) -> Result<Reply<Changed>, ApiError> {
-    let (_, flows) = call
+    let (call, flows) = call
         .flows(params.context, (Object::Flow, Operation::Read))
         .await?;
+    if call.access.scope() != Some(Scope::Admin) {
+        let flow = flows.client().status(FlowId(params.id)).await?;
+        if call.actor() != Some(ActorId(flow.caller)) {
+            let name = "flow.delete of another actor's flow";
+            call.access.check(Scope::Admin, name)?;
+        }
+    }
     // The session writes the entry of the audit trail.
     flows.delete(FlowId(params.id)).await?;
     changed(params.id, "deleted")

@@ -2,18 +2,22 @@
 
 use meshwork_broker::MAX_API_KEYS;
 use meshwork_model::api_key::{ApiKey, SECRET_BYTES, Scope};
-use meshwork_model::keys::context::ActorId;
+use meshwork_model::keys::context::{ActorId, ContextId};
 use meshwork_model::name::ApiKeyName;
 use meshwork_model::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::queue::NoParams;
-use crate::api::access::new_key;
+use crate::api::access::{Access, new_key};
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
 use crate::api::params::{moment, parse, parse_some};
+use crate::api::place::number;
+
+/// Greatest number of keys of an actor after which its keys make no more: an actor cannot use up all places.
+const MOST_OF_ACTOR: usize = 100;
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
@@ -23,30 +27,34 @@ pub(in crate::api) fn methods() -> Vec<Method> {
         Method::new(
             ("key.create", Admin),
             (Post, "/v1/keys"),
-            "Make a key of the API; the result has it once",
+            "Make a key of the API; the result has it once. The key of an actor makes keys of this actor, with no more rights than it has",
             create,
         )
         .also(&["auth.key.create"])
-        .creates(),
+        .creates()
+        .of_caller(),
         Method::new(
             ("key.list", Admin),
             (Get, "/v1/keys"),
-            "List the keys of the API, without their secrets",
+            "List the keys of the API that the caller may make, without their secrets",
             list,
-        ),
+        )
+        .of_caller(),
         Method::new(
             ("key.revoke", Admin),
             (Delete, "/v1/keys/{name}"),
             "Revoke a key of the API, within a second",
             revoke,
         )
-        .also(&["key.remove"]),
+        .also(&["key.remove"])
+        .of_caller(),
         Method::new(
             ("key.rotate", Admin),
             (Post, "/v1/keys/{name}/rotate"),
             "Replace the secret of a key; the old one is refused within a second",
             rotate,
-        ),
+        )
+        .of_caller(),
     ]
 }
 
@@ -58,9 +66,11 @@ struct CreateParams {
     name: String,
     /// `admin`, `user`, `registrar` or `viewer`.
     scope: String,
-    /// Actor whose roles decide in contexts.
+    /// Actor whose roles decide in contexts. Default: that of the caller's key; with `context` that of the caller.
     actor: Option<String>,
-    /// Time from which on it is refused (RFC 3339).
+    /// The only context in which it may call.
+    context: Option<u32>,
+    /// Time from which on it is refused (RFC 3339). Default: that of the key of an actor that makes it.
     expires_at: Option<String>,
 }
 
@@ -73,6 +83,8 @@ struct KeyView {
     scope: &'static str,
     /// Actor whose roles decide in contexts.
     actor: Option<String>,
+    /// The only context in which it may call.
+    context: Option<u32>,
     /// Time of creation (RFC 3339).
     created_at: String,
     /// Time from which on it is refused (RFC 3339).
@@ -104,21 +116,90 @@ impl From<&ApiKey> for KeyView {
             name: key.name.to_string(),
             scope: key.scope.as_str(),
             actor: key.actor.map(|actor| actor.to_string()),
+            context: key.context.map(ContextId::get),
             created_at: time::iso(key.created_ms),
             expires_at: key.expires_ms.map(time::iso),
         }
     }
 }
 
+/// The key of an actor, which makes and changes keys of this actor alone.
+fn own_key(call: &Call) -> Option<&ApiKey> {
+    match &call.access {
+        Access::Key(key) if key.actor.is_some() => Some(key),
+        _ => None,
+    }
+}
+
+/// Returns true if `key` has no more rights than `own`, the key of an actor, and is of this actor too.
+fn is_within(own: &ApiKey, key: &ApiKey) -> bool {
+    let ends = |own: u64| key.expires_ms.is_some_and(|end| end <= own);
+    key.actor == own.actor
+        && own.scope.allows(key.scope)
+        && own.context.is_none_or(|own| key.context == Some(own))
+        && own.expires_ms.is_none_or(ends)
+}
+
+/// Refuses a key that the caller may not make.
+async fn check_new(call: &Call, key: &ApiKey) -> Result<(), ApiError> {
+    let Some(own) = own_key(call) else {
+        return check_named(call, key).await;
+    };
+    if !is_within(own, key) {
+        let message =
+            "the key of an actor makes keys of this actor alone, with no more rights than it has";
+        return Err(ApiError::new(Code::Forbidden, message)
+            .hint("`meshwork key create` on the store, or a key of no actor, makes others"));
+    }
+    check_named(call, key).await?;
+    let keys = call.client.broker().api_keys().await?;
+    let of_actor = keys.iter().flatten().filter(|it| it.actor == key.actor);
+    match of_actor.count() < MOST_OF_ACTOR {
+        true => Ok(()),
+        false => {
+            let message = format!("the actor has {MOST_OF_ACTOR} keys: revoke one first");
+            Err(ApiError::new(Code::LimitExceeded, message))
+        }
+    }
+}
+
+/// Refuses a key of an actor or a context that does not exist: who gets the number later would have the key's rights.
+async fn check_named(call: &Call, key: &ApiKey) -> Result<(), ApiError> {
+    if let Some(actor) = key.actor
+        && call.node().actor(actor).await?.revoked_at.is_some()
+    {
+        let message = format!("actor: the keys of actor {actor} are revoked");
+        return Err(ApiError::new(Code::Conflict, message));
+    }
+    let Some(context) = key.context else {
+        return Ok(());
+    };
+    if key.actor.is_none() {
+        let message = "actor: a key for a context needs the actor whose roles decide there";
+        return Err(ApiError::invalid(message));
+    }
+    call.node().context(context).await?;
+    Ok(())
+}
+
 async fn create(call: Call, params: CreateParams) -> Result<Reply<NewKey<'static>>, ApiError> {
     let name: ApiKeyName = parse("name", &params.name)?;
-    let actor = parse_some::<ActorId>("actor", params.actor.as_deref())?;
+    let own = own_key(&call);
+    let context = params.context.map(number).transpose()?;
+    let default = match context {
+        Some(_) => call.actor(),
+        None => own.and_then(|own| own.actor),
+    };
+    let actor = parse_some::<ActorId>("actor", params.actor.as_deref())?.or(default);
     let expires = params.expires_at.as_deref();
     let expires = expires.map(|at| moment("expires_at", at)).transpose()?;
+    let expires = expires.or(own.and_then(|own| own.expires_ms));
     let scope = parse("scope", &params.scope)?;
     let random = rand::random::<[u8; SECRET_BYTES]>();
     let now = meshwork::host_ms();
-    let (secret, key) = new_key(name, scope, (actor, expires), (&random, now));
+    let limits = (actor, context, expires);
+    let (secret, key) = new_key(name, scope, limits, (&random, now));
+    check_new(&call, &key).await?;
     if !call.client.broker().create_api_key(&key).await? {
         let message = format!(
             "there is a key {} already, or there are {MAX_API_KEYS} keys",
@@ -134,10 +215,12 @@ async fn create(call: Call, params: CreateParams) -> Result<Reply<NewKey<'static
 
 async fn list(call: Call, _: NoParams) -> Result<Reply<KeyList>, ApiError> {
     let (mut keys, mut unreadable) = (Vec::new(), Vec::new());
+    let own = own_key(&call);
     for key in call.client.broker().api_keys().await? {
         match key {
-            Ok(key) => keys.push(KeyView::from(&key)),
-            Err(error) => unreadable.push(error.to_string()),
+            Ok(key) if own.is_none_or(|own| is_within(own, &key)) => keys.push(KeyView::from(&key)),
+            Err(error) if own.is_none() => unreadable.push(error.to_string()),
+            _ => {}
         }
     }
     Ok(Reply::new(&KeyList { keys, unreadable }))
@@ -163,8 +246,21 @@ fn no_key(name: &ApiKeyName) -> ApiError {
     ApiError::new(Code::NotFound, message).hint("key.list lists the keys")
 }
 
+/// Reads a key that the caller may change: to the key of an actor, keys beyond its own rights are none.
+async fn known(call: &Call, name: &ApiKeyName) -> Result<Option<ApiKey>, ApiError> {
+    let key = call.client.broker().api_key(name).await?;
+    Ok(match own_key(call) {
+        Some(own) => key.filter(|key| is_within(own, key)),
+        None => key,
+    })
+}
+
 async fn revoke(call: Call, params: NameParams) -> Result<Reply<RevokedKey>, ApiError> {
     let name: ApiKeyName = parse("name", &params.name)?;
+    // A record that cannot be read can be revoked, too.
+    if own_key(&call).is_some() && known(&call, &name).await?.is_none() {
+        return Err(no_key(&name));
+    }
     match call.client.broker().revoke_api_key(&name).await? {
         true => Ok(Reply::new(&RevokedKey { name: params.name })),
         false => Err(no_key(&name)),
@@ -173,10 +269,10 @@ async fn revoke(call: Call, params: NameParams) -> Result<Reply<RevokedKey>, Api
 
 async fn rotate(call: Call, params: NameParams) -> Result<Reply<NewKey<'static>>, ApiError> {
     let name: ApiKeyName = parse("name", &params.name)?;
-    let old = call.client.broker().api_key(&name).await?;
+    let old = known(&call, &name).await?;
     let old = old.ok_or_else(|| no_key(&name))?;
     let random = rand::random::<[u8; SECRET_BYTES]>();
-    let limits = (old.actor, old.expires_ms);
+    let limits = (old.actor, old.context, old.expires_ms);
     let (secret, key) = new_key(name, old.scope, limits, (&random, meshwork::host_ms()));
     call.client.broker().replace_api_key(&key).await?;
     Ok(Reply::borrowed(&NewKey {

@@ -151,6 +151,7 @@ struct Created {
 
 async fn create(call: Call, params: CreateParams) -> Result<Reply<Created>, ApiError> {
     let from = params.context;
+    call.check_context(number(params.to)?)?;
     let new = params.message()?;
     let (context, caller) = call.context(Some(from)).await?;
     let message = context.send_unsigned(&caller, &new).await?;

@@ -28,7 +28,8 @@ pub(in crate::api) fn methods() -> Vec<Method> {
             (Get, "/v1/queues/{queue}/parts"),
             "Read the parts of a spread queue, with their jobs",
             parts,
-        ),
+        )
+        .in_contexts(),
         Method::new(
             ("queue.spread", Admin),
             (Put, "/v1/queues/{queue}/parts"),

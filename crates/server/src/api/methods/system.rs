@@ -1,6 +1,7 @@
 //! Methods of the server itself.
 
 use meshwork_model::api_key::Scope;
+use meshwork_model::keys::context::ContextId;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -21,13 +22,15 @@ pub(in crate::api) fn methods() -> Vec<Method> {
             (Get, "/v1/system"),
             "Read the version of the server, its namespace, and the scope of the caller",
             info,
-        ),
+        )
+        .of_caller(),
         Method::new(
             ("rpc.discover", Viewer),
             (Get, "/v1/openrpc.json"),
             "Read the OpenRPC document of the API",
             discover,
-        ),
+        )
+        .of_caller(),
     ]
 }
 
@@ -44,16 +47,23 @@ struct Info {
     scope: &'static str,
     /// Actor as which the caller acts in contexts.
     actor: Option<u32>,
+    /// The only context in which the caller may call; null for no such limit.
+    context: Option<u32>,
+    /// Scope of the caller outside of contexts; null if it has no rights there.
+    node_scope: Option<&'static str>,
 }
 
 async fn info(call: Call, _: NoParams) -> Result<Reply<Info>, ApiError> {
     let scope = call.access.scope().unwrap_or(Scope::Viewer).as_str();
+    let node = call.rights.outside(&call.access).await?;
     Ok(Reply::new(&Info {
         version: env!("CARGO_PKG_VERSION"),
         namespace: call.client.broker().keys().namespace().to_string(),
         key: call.access.key_name().map(ToString::to_string),
         scope,
         actor: call.actor().map(|actor| actor.0),
+        context: call.access.context().map(ContextId::get),
+        node_scope: node.map(Scope::as_str),
     }))
 }
 

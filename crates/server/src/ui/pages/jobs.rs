@@ -54,7 +54,7 @@ pub(super) async fn show(caller: Arc<Caller>) -> Result<Page, ApiError> {
 /// Figures of jobs outside contexts.
 async fn figures(caller: &Caller) -> Option<Arc<Figures>> {
     match caller.context {
-        None => caller.shared.poller.figures().await,
+        None => caller.figures().await,
         Some(_) => None,
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use maud::{Markup, html};
+use meshwork_model::api_key::Scope;
 use meshwork_model::keys::hero::JobKeys;
 use serde_json::json;
 
@@ -25,9 +26,10 @@ pub(super) async fn show(caller: Arc<Caller>) -> Result<Page, ApiError> {
     if caller.context.is_some() {
         return in_context(&caller).await;
     }
+    caller.call().outside(Scope::Viewer, "the overview").await?;
     let newest = json!({"state": "dead", "limit": ROWS});
     let (figures, workers, dead, schedules) = tokio::join!(
-        caller.shared.poller.figures(),
+        caller.figures(),
         caller.read::<Workers>("worker.list", json!({})),
         caller.read::<JobPage>("job.list", newest),
         caller.read::<Schedules>("schedule.list", json!({})),

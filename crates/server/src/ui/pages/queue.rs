@@ -32,7 +32,7 @@ pub(super) async fn show(caller: Arc<Caller>) -> Result<Page, ApiError> {
     }
     let jobs: JobPage = caller.read_here("job.list", params).await?;
     let figures = match caller.context {
-        None => caller.shared.poller.figures().await,
+        None => caller.figures().await,
         Some(_) => None,
     };
     let name = queue_name(&caller, &queue.queue);

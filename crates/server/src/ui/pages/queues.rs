@@ -39,7 +39,7 @@ pub(super) async fn show(caller: Arc<Caller>) -> Result<Page, ApiError> {
     let listed: Queues = caller.read_here("queue.list", json!({})).await?;
     // Figures are those of jobs outside contexts.
     let figures = match caller.context {
-        None => caller.shared.poller.figures().await,
+        None => caller.figures().await,
         Some(_) => None,
     };
     let scanned = listed.age_ms;

@@ -31,7 +31,7 @@ pub(in crate::ui) async fn open(
     caller: Caller,
     request: Request,
 ) -> Response {
-    let life = Life::of(request.extensions());
+    let life = Life::of(request.extensions(), &caller.call()).await;
     let caller = Arc::new(caller);
     match respond(&caller, life).await {
         Ok(response) => response,

@@ -22,7 +22,7 @@ pub(super) async fn show(caller: Arc<Caller>) -> Result<Page, ApiError> {
     let list: Workers = caller.read("worker.list", json!({})).await?;
     let (types, figures) = tokio::join!(
         caller.read::<Migrations>("migration.list", json!({})),
-        caller.shared.poller.figures(),
+        caller.figures(),
     );
     let types = types?;
     let (own, foreign): (Vec<_>, Vec<_>) = list.workers.iter().partition(|it| it.worker.is_some());

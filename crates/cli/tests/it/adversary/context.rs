@@ -21,22 +21,22 @@ const ROUND: u64 = 50;
 const USERS: [&str; 3] = ["admin", "executor", "runner"];
 
 /// Random choices that a seed repeats (xorshift).
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn next(&mut self, below: usize) -> usize {
+    pub(crate) fn next(&mut self, below: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0 % below as u64) as usize
     }
 
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+    pub(crate) fn of<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.next(all.len())]
     }
 }
 
-fn number(name: &str) -> Option<u64> {
+pub(crate) fn number(name: &str) -> Option<u64> {
     env::var(name).ok()?.parse().ok()
 }
 
@@ -148,14 +148,14 @@ const COMMANDS: [&str; 9] = [
     "HSET", "HSET", "HSET", "LPUSH", "RPUSH", "ZADD", "SADD", "SET", "DEL",
 ];
 
-struct Tenant<'a> {
-    own: &'a str,
-    other: &'a str,
+pub(crate) struct Tenant<'a> {
+    pub(crate) own: &'a str,
+    pub(crate) other: &'a str,
 }
 
 impl Tenant<'_> {
     /// Sends a random command as a user. Returns true if the server accepts it.
-    fn attacks(&self, user: &mut Plain, dice: &mut Dice) -> bool {
+    pub(crate) fn attacks(&self, user: &mut Plain, dice: &mut Dice) -> bool {
         let command = self.command(dice);
         let words: Vec<_> = command.iter().map(String::as_str).collect();
         user.ask::<()>(&words).is_ok()

@@ -1,0 +1,4 @@
+//! Hostile tenants beside honest ones.
+
+mod context;
+mod tenant;
