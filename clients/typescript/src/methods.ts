@@ -35,7 +35,7 @@ export const ROUTES: Record<string, Route> = {
   "batch.cancel": { verb: "POST", path: "/v1/batches/{id}/cancel", inPath: ["id"] },
   "batch.create": { verb: "POST", path: "/v1/batches" },
   "batch.get": { verb: "GET", path: "/v1/batches/{id}", inPath: ["id"] },
-  "batch.list": { verb: "GET", path: "/v1/batches" },
+  "batch.list": { verb: "GET", path: "/v1/batches", items: "batches" },
   "batch.seal": { verb: "POST", path: "/v1/batches/{id}/seal", inPath: ["id"] },
   "context.get": { verb: "GET", path: "/v1/contexts/{id}", inPath: ["id"] },
   "context.list": { verb: "GET", path: "/v1/contexts", items: "contexts" },
@@ -71,19 +71,19 @@ export const ROUTES: Record<string, Route> = {
   "job.source": { verb: "GET", path: "/v1/jobs/{id}/source", inPath: ["id"] },
   "job.why": { verb: "GET", path: "/v1/jobs/{id}/why", inPath: ["id"] },
   "key.create": { verb: "POST", path: "/v1/keys" },
-  "key.list": { verb: "GET", path: "/v1/keys" },
+  "key.list": { verb: "GET", path: "/v1/keys", items: "keys" },
   "key.revoke": { verb: "DELETE", path: "/v1/keys/{name}", inPath: ["name"] },
   "key.rotate": { verb: "POST", path: "/v1/keys/{name}/rotate", inPath: ["name"] },
   "message.cancel": { verb: "POST", path: "/v1/contexts/{context}/messages/{id}/cancel", inPath: ["context", "id"] },
   "message.create": { verb: "POST", path: "/v1/contexts/{context}/messages", inPath: ["context"] },
   "message.get": { verb: "GET", path: "/v1/contexts/{context}/messages/{id}", inPath: ["context", "id"] },
   "message.list": { verb: "GET", path: "/v1/contexts/{context}/messages", inPath: ["context"], items: "messages" },
-  "migration.list": { verb: "GET", path: "/v1/migrations" },
+  "migration.list": { verb: "GET", path: "/v1/migrations", items: "types" },
   "queue.drain": { verb: "POST", path: "/v1/queues/{queue}/drain", inPath: ["queue"] },
   "queue.get": { verb: "GET", path: "/v1/queues/{queue}", inPath: ["queue"] },
   "queue.history": { verb: "GET", path: "/v1/queues/{queue}/history", inPath: ["queue"] },
   "queue.limit": { verb: "PUT", path: "/v1/queues/{queue}/limits", inPath: ["queue"] },
-  "queue.list": { verb: "GET", path: "/v1/queues" },
+  "queue.list": { verb: "GET", path: "/v1/queues", items: "queues" },
   "queue.parts": { verb: "GET", path: "/v1/queues/{queue}/parts", inPath: ["queue"] },
   "queue.pause": { verb: "POST", path: "/v1/queues/{queue}/pause", inPath: ["queue"] },
   "queue.purge": { verb: "POST", path: "/v1/queues/{queue}/purge", inPath: ["queue"] },
@@ -91,7 +91,7 @@ export const ROUTES: Record<string, Route> = {
   "queue.spread": { verb: "PUT", path: "/v1/queues/{queue}/parts", inPath: ["queue"] },
   "rpc.discover": { verb: "GET", path: "/v1/openrpc.json" },
   "runner.get": { verb: "GET", path: "/v1/contexts/{context}/runners/{id}", inPath: ["context", "id"] },
-  "runner.list": { verb: "GET", path: "/v1/contexts/{context}/runners", inPath: ["context"] },
+  "runner.list": { verb: "GET", path: "/v1/contexts/{context}/runners", inPath: ["context"], items: "runners" },
   "runner.register": { verb: "POST", path: "/v1/contexts/{context}/runners", inPath: ["context"] },
   "schedule.delete": { verb: "DELETE", path: "/v1/schedules/{name}", inPath: ["name"] },
   "schedule.get": { verb: "GET", path: "/v1/schedules/{name}", inPath: ["name"] },
@@ -101,7 +101,7 @@ export const ROUTES: Record<string, Route> = {
   "schedule.resume": { verb: "POST", path: "/v1/schedules/{name}/resume", inPath: ["name"] },
   "schedule.run": { verb: "POST", path: "/v1/schedules/{name}/run", inPath: ["name"] },
   "system.info": { verb: "GET", path: "/v1/system" },
-  "worker.list": { verb: "GET", path: "/v1/workers" },
+  "worker.list": { verb: "GET", path: "/v1/workers", items: "workers" },
   "worker.quiet": { verb: "POST", path: "/v1/workers/{worker}/quiet", inPath: ["worker"], waits: true },
   "worker.stop": { verb: "POST", path: "/v1/workers/{worker}/stop", inPath: ["worker"], waits: true },
 };
@@ -150,9 +150,14 @@ export class BatchMethods {
     return this.caller.call("batch.get", params);
   }
 
-  /** List batches, the newest first. */
-  list(params: Schemas["BatchListParams"] = {}): Promise<Schemas["BatchList"]> {
+  /** List batches: those that have not ended, then the others, the last ended first. */
+  list(params: Schemas["BatchListParams"] = {}): Promise<Schemas["BatchPage"]> {
     return this.caller.call("batch.list", params);
+  }
+
+  /** Iterates over the items of all pages of `list`. */
+  iter(params: Schemas["BatchListParams"] = {}): AsyncGenerator<Schemas["BatchView"]> {
+    return this.caller.iterate("batch.list", params);
   }
 
   /** Let a batch take no more jobs. */
@@ -401,8 +406,13 @@ export class KeyMethods {
   }
 
   /** List the keys of the API, without their secrets. */
-  list(): Promise<Schemas["KeyList"]> {
-    return this.caller.call("key.list", {});
+  list(params: Schemas["PageParams"] = {}): Promise<Schemas["KeyList"]> {
+    return this.caller.call("key.list", params);
+  }
+
+  /** Iterates over the items of all pages of `list`. */
+  iter(params: Schemas["PageParams"] = {}): AsyncGenerator<Schemas["KeyView"]> {
+    return this.caller.iterate("key.list", params);
   }
 
   /** Revoke a key of the API, within a second. */
@@ -451,8 +461,13 @@ export class MigrationMethods {
   constructor(private readonly caller: Caller) {}
 
   /** List the types that migrate from other workers. */
-  list(): Promise<Schemas["Migrations"]> {
-    return this.caller.call("migration.list", {});
+  list(params: Schemas["PageParams"] = {}): Promise<Schemas["Migrations"]> {
+    return this.caller.call("migration.list", params);
+  }
+
+  /** Iterates over the items of all pages of `list`. */
+  iter(params: Schemas["PageParams"] = {}): AsyncGenerator<Schemas["MigratingType"]> {
+    return this.caller.iterate("migration.list", params);
   }
 }
 
@@ -461,7 +476,7 @@ export class QueueMethods {
   constructor(private readonly caller: Caller) {}
 
   /** Refuse new jobs of a queue; its jobs run. */
-  drain(params: Schemas["QueueParams"]): Promise<Schemas["QueueState"]> {
+  drain(params: Schemas["QueueChangeParams"]): Promise<Schemas["QueueState"]> {
     return this.caller.call("queue.drain", params);
   }
 
@@ -485,13 +500,18 @@ export class QueueMethods {
     return this.caller.call("queue.list", params);
   }
 
+  /** Iterates over the items of all pages of `list`. */
+  iter(params: Schemas["QueueListParams"] = {}): AsyncGenerator<Schemas["ListedQueue"]> {
+    return this.caller.iterate("queue.list", params);
+  }
+
   /** Read the parts of a spread queue, with their jobs. */
   parts(params: Schemas["QueuePartsParams"]): Promise<Schemas["QueueParts"]> {
     return this.caller.call("queue.parts", params);
   }
 
   /** Let no job of a queue start. */
-  pause(params: Schemas["QueueParams"]): Promise<Schemas["QueueState"]> {
+  pause(params: Schemas["QueueChangeParams"]): Promise<Schemas["QueueState"]> {
     return this.caller.call("queue.pause", params);
   }
 
@@ -533,6 +553,11 @@ export class RunnerMethods {
   /** List the runners of a context; reads all of them. */
   list(params: Schemas["RunnerListParams"]): Promise<Schemas["RunnerList"]> {
     return this.caller.call("runner.list", params);
+  }
+
+  /** Iterates over the items of all pages of `list`. */
+  iter(params: Schemas["RunnerListParams"]): AsyncGenerator<Schemas["RunnerView"]> {
+    return this.caller.iterate("runner.list", params);
   }
 
   /** Register a runner of a context: a worker that has a number. */
@@ -601,8 +626,13 @@ export class WorkerMethods {
   constructor(private readonly caller: Caller) {}
 
   /** List the workers, as the last scan found them. */
-  list(): Promise<Schemas["WorkerList"]> {
-    return this.caller.call("worker.list", {});
+  list(params: Schemas["PageParams"] = {}): Promise<Schemas["WorkerList"]> {
+    return this.caller.call("worker.list", params);
+  }
+
+  /** Iterates over the items of all pages of `list`. */
+  iter(params: Schemas["PageParams"] = {}): AsyncGenerator<Schemas["WorkerInfo"]> {
+    return this.caller.iterate("worker.list", params);
   }
 
   /** Let a worker claim no more jobs. */

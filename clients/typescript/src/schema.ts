@@ -52,7 +52,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List batches, the newest first
+         * List batches: those that have not ended, then the others, the last ended first
          * @description Needs a key of the scope `viewer`. In JSON-RPC: `batch.list`.
          */
         get: operations["batch.list"];
@@ -1419,18 +1419,22 @@ export interface components {
             /** @description Time after which the batch is sealed if nobody has sealed it. */
             open_for?: components["schemas"]["Span"] | null;
         };
-        /** @description Batches. */
-        BatchList: {
-            /** @description The batches, the newest first. */
-            batches: components["schemas"]["BatchView"][];
-        };
         /** @description A page of batches. */
         BatchListParams: {
+            /** @description `next` of the page before. */
+            cursor?: string | null;
             /**
              * Format: uint
-             * @description Greatest number of batches, 1 to 1000. Default: 100.
+             * @description Greatest number of batches, 1 to 1000. Default: 100. A page may have fewer, although more follow.
              */
             limit?: number | null;
+        };
+        /** @description Page of batches. */
+        BatchPage: {
+            /** @description The batches. */
+            batches: components["schemas"]["BatchView"][];
+            /** @description Cursor of the next page; null after the last one. */
+            next: string | null;
         };
         /** @description The id of a batch. */
         BatchParams: {
@@ -2333,11 +2337,13 @@ export interface components {
             /** @description `admin`, `user`, `registrar` or `viewer`. */
             scope: string;
         };
-        /** @description Keys of the API. */
+        /** @description Page of keys of the API. */
         KeyList: {
             /** @description The keys, by name. */
             keys: components["schemas"]["KeyView"][];
-            /** @description Records that cannot be read, with the reason. */
+            /** @description Cursor of the next page; null after the last one. */
+            next: string | null;
+            /** @description Records of the page that cannot be read, with the reason. */
             unreadable: string[];
         };
         /** @description The name of a key. */
@@ -2786,9 +2792,11 @@ export interface components {
              */
             waiting: number | null;
         };
-        /** @description Types that migrate. */
+        /** @description Page of the types that migrate. */
         Migrations: {
-            /** @description The types, by name, at most 100. */
+            /** @description Cursor of the next page; null after the last one. */
+            next: string | null;
+            /** @description The types, by name. */
             types: components["schemas"]["MigratingType"][];
         };
         /** @description A job to be enqueued. */
@@ -2957,6 +2965,27 @@ export interface components {
             /** @description List of the queue; name of a spread queue. */
             queue: string;
         };
+        /** @description A queue to be changed. */
+        QueueChangeParams: {
+            /**
+             * Format: uint32
+             * @description Its context; none for a queue outside contexts.
+             */
+            context?: number | null;
+            /**
+             * @description True to change it although it does not exist yet: no job was enqueued to it, no worker has listened to it, and it has
+             *     no settings.
+             * @default false
+             */
+            create?: boolean;
+            /** @description The queue: `TYPE`, `TYPE:group:GROUP`, or its whole key. */
+            queue: string;
+            /**
+             * @description True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
+             * @default false
+             */
+            spread?: boolean;
+        };
         /** @description History of a queue, with all its priorities. */
         QueueHistory: {
             /** @description The hours, the first one first; the last one has not ended. */
@@ -2996,6 +3025,11 @@ export interface components {
              * @description Its context; none for a queue outside contexts.
              */
             context?: number | null;
+            /**
+             * @description True to limit it although it does not exist yet.
+             * @default false
+             */
+            create?: boolean;
             /** @description True if keys take turns. */
             fair?: boolean | null;
             /**
@@ -3047,13 +3081,15 @@ export interface components {
              */
             spread?: boolean;
         };
-        /** @description The queues. */
+        /** @description Page of queues. */
         QueueList: {
             /**
              * Format: uint64
              * @description Age of the scan that found them, in milliseconds.
              */
             age_ms: number;
+            /** @description Cursor of the next page; null after the last one. */
+            next: string | null;
             /** @description The queues, by part and name. Lists of other priorities are given if they have jobs or a limit. */
             queues: components["schemas"]["ListedQueue"][];
         };
@@ -3064,6 +3100,13 @@ export interface components {
              * @description A context, whose keys are scanned by the call; none for the queues outside contexts.
              */
             context?: number | null;
+            /** @description `next` of the page before. */
+            cursor?: string | null;
+            /**
+             * Format: uint
+             * @description Greatest number of queues, 1 to 1000. Default: 100.
+             */
+            limit?: number | null;
             /**
              * @description True for the parts of all spread queues, whose keys are scanned by the call.
              * @default false
@@ -3261,8 +3304,10 @@ export interface components {
              */
             written: number;
         };
-        /** @description Runners of a context. */
+        /** @description Page of the runners of a context. */
         RunnerList: {
+            /** @description Cursor of the next page; null after the last one. */
+            next: string | null;
             /** @description The runners, by number. */
             runners: components["schemas"]["RunnerView"][];
         };
@@ -3273,6 +3318,13 @@ export interface components {
              * @description Number of the context.
              */
             context: number;
+            /** @description `next` of the page before. */
+            cursor?: string | null;
+            /**
+             * Format: uint
+             * @description Greatest number of runners, 1 to 1000. Default: 100.
+             */
+            limit?: number | null;
         };
         /** @description A runner. */
         RunnerParams: {
@@ -3380,6 +3432,11 @@ export interface components {
         ScheduleListParams: {
             /** @description `next` of the page before. */
             cursor?: string | null;
+            /**
+             * Format: uint
+             * @description Greatest number of schedules, 1 to 1000. Default: 100. A page may have fewer, although more follow.
+             */
+            limit?: number | null;
         };
         /** @description Page of schedules. */
         SchedulePage: {
@@ -3669,14 +3726,16 @@ export interface components {
             /** @description Its name with the incarnation, as in the records of its jobs. */
             worker: string | null;
         };
-        /** @description The workers. */
+        /** @description Page of workers. */
         WorkerList: {
             /**
              * Format: uint64
              * @description Age of the scan that found them, in milliseconds.
              */
             age_ms: number;
-            /** @description The workers. */
+            /** @description Cursor of the next page; null after the last one. */
+            next: string | null;
+            /** @description The workers. A worker of several types has an entry for each. */
             workers: components["schemas"]["WorkerInfo"][];
         };
         /** @description A worker. */
@@ -3718,15 +3777,6 @@ export interface operations {
                     "application/json": components["schemas"]["ActorPage"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ActorPage"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -3759,15 +3809,6 @@ export interface operations {
                     "application/json": components["schemas"]["ActorView"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ActorView"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -3782,7 +3823,9 @@ export interface operations {
     "batch.list": {
         parameters: {
             query?: {
-                /** @description Greatest number of batches, 1 to 1000. Default: 100. */
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+                /** @description Greatest number of batches, 1 to 1000. Default: 100. A page may have fewer, although more follow. */
                 limit?: number | null;
             };
             header?: never;
@@ -3797,16 +3840,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BatchList"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["BatchList"];
+                    "application/json": components["schemas"]["BatchPage"];
                 };
             };
             /** @description The call failed. */
@@ -3855,15 +3889,6 @@ export interface operations {
                     "application/json": components["schemas"]["BatchView"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["BatchView"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -3889,15 +3914,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["BatchView"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3944,15 +3960,6 @@ export interface operations {
                     "application/json": components["schemas"]["BatchView"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["BatchView"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -3992,15 +3999,6 @@ export interface operations {
                     "application/json": components["schemas"]["AddedJobs"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["AddedJobs"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -4026,15 +4024,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["BatchView"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4076,15 +4065,6 @@ export interface operations {
                     "application/json": components["schemas"]["ContextPage"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ContextPage"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -4115,15 +4095,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["MessagePage"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4192,15 +4163,6 @@ export interface operations {
                     "application/json": components["schemas"]["CreatedMessage"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["CreatedMessage"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -4228,15 +4190,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Message"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4278,15 +4231,6 @@ export interface operations {
                     "application/json": components["schemas"]["Message"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Message"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -4300,7 +4244,12 @@ export interface operations {
     };
     "runner.list": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+                /** @description Greatest number of runners, 1 to 1000. Default: 100. */
+                limit?: number | null;
+            };
             header?: never;
             path: {
                 /** @description Number of the context. */
@@ -4312,15 +4261,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RunnerList"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4378,15 +4318,6 @@ export interface operations {
                     "application/json": components["schemas"]["RunnerView"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RunnerView"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -4421,15 +4352,6 @@ export interface operations {
                     "application/json": components["schemas"]["RunnerView"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RunnerView"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -4455,15 +4377,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ContextView"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4508,15 +4421,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["DeadLetters"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4581,15 +4485,6 @@ export interface operations {
                     "application/json": components["schemas"]["ChangedJobs"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ChangedJobs"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -4647,15 +4542,6 @@ export interface operations {
                     "application/json": components["schemas"]["ChangedJobs"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ChangedJobs"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -4691,15 +4577,6 @@ export interface operations {
                     "application/json": components["schemas"]["JobView"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["JobView"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -4728,15 +4605,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Changed"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4786,15 +4654,6 @@ export interface operations {
                     "application/json": components["schemas"]["Changed"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Changed"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -4822,15 +4681,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["DeadGroups"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4917,15 +4767,6 @@ export interface operations {
                     "application/json": components["schemas"]["FlowPage"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FlowPage"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -4984,15 +4825,6 @@ export interface operations {
                     "application/json": components["schemas"]["SubmittedFlow"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["SubmittedFlow"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -5030,15 +4862,6 @@ export interface operations {
                     "application/json": components["schemas"]["FlowView"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FlowView"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -5067,15 +4890,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ChangedFlow"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5127,15 +4941,6 @@ export interface operations {
                     "application/json": components["schemas"]["ChangedFlow"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ChangedFlow"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -5180,7 +4985,7 @@ export interface operations {
                     "application/json": components["schemas"]["ChangedFlow"];
                 };
             };
-            /** @description The call succeeded. */
+            /** @description What the call began goes on. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -5224,15 +5029,6 @@ export interface operations {
                     "application/json": components["schemas"]["FlowDag"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FlowDag"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -5265,15 +5061,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FlowLogPage"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5325,15 +5112,6 @@ export interface operations {
                     "application/json": components["schemas"]["ChangedFlow"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ChangedFlow"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -5376,15 +5154,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ChangedFlow"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5445,15 +5214,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["JobPage"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5594,7 +5354,7 @@ export interface operations {
                     "application/json": components["schemas"]["CreatedJob"];
                 };
             };
-            /** @description The call succeeded. */
+            /** @description What the call began goes on. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -5669,15 +5429,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ChangedJobs"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5818,15 +5569,6 @@ export interface operations {
                     "application/json": components["schemas"]["JobView"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["JobView"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -5862,15 +5604,6 @@ export interface operations {
                     "application/json": components["schemas"]["JobView"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["JobView"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -5899,15 +5632,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Changed"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5962,7 +5686,7 @@ export interface operations {
                     "application/json": components["schemas"]["Changed"];
                 };
             };
-            /** @description The call succeeded. */
+            /** @description What the call began goes on. */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -6012,15 +5736,6 @@ export interface operations {
                     "application/json": components["schemas"]["EventPage"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["EventPage"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -6063,16 +5778,6 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["LogPage"];
-                    "text/event-stream": string;
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -6103,15 +5808,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["JobView"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6161,15 +5857,6 @@ export interface operations {
                     "application/json": components["schemas"]["Changed"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Changed"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -6212,15 +5899,6 @@ export interface operations {
                     "application/json": components["schemas"]["Changed"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Changed"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -6249,15 +5927,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["JobSource"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6300,15 +5969,6 @@ export interface operations {
                     "application/json": components["schemas"]["WhyView"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WhyView"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -6322,7 +5982,12 @@ export interface operations {
     };
     "key.list": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+                /** @description Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow. */
+                limit?: number | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -6331,15 +5996,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["KeyList"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6389,15 +6045,6 @@ export interface operations {
                     "application/json": components["schemas"]["NewKey"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["NewKey"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -6423,15 +6070,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["RevokedKey"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6471,15 +6109,6 @@ export interface operations {
                     "application/json": components["schemas"]["NewKey"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["NewKey"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -6493,7 +6122,12 @@ export interface operations {
     };
     "migration.list": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+                /** @description Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow. */
+                limit?: number | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -6502,15 +6136,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Migrations"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6547,15 +6172,6 @@ export interface operations {
                     "application/json": components["schemas"]["OpenRpc"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["OpenRpc"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -6572,6 +6188,10 @@ export interface operations {
             query?: {
                 /** @description A context, whose keys are scanned by the call; none for the queues outside contexts. */
                 context?: number | null;
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+                /** @description Greatest number of queues, 1 to 1000. Default: 100. */
+                limit?: number | null;
                 /** @description True for the parts of all spread queues, whose keys are scanned by the call. */
                 spread?: boolean;
             };
@@ -6583,15 +6203,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["QueueList"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6636,15 +6247,6 @@ export interface operations {
                     "application/json": components["schemas"]["QueueState"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["QueueState"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -6675,6 +6277,12 @@ export interface operations {
                      */
                     context?: number | null;
                     /**
+                     * @description True to change it although it does not exist yet: no job was enqueued to it, no worker has listened to it, and it has
+                     *     no settings.
+                     * @default false
+                     */
+                    create?: boolean;
+                    /**
                      * @description True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
                      * @default false
                      */
@@ -6685,15 +6293,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["QueueState"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6736,15 +6335,6 @@ export interface operations {
                     "application/json": components["schemas"]["QueueHistory"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["QueueHistory"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -6780,6 +6370,11 @@ export interface operations {
                      * @description Its context; none for a queue outside contexts.
                      */
                     context?: number | null;
+                    /**
+                     * @description True to limit it although it does not exist yet.
+                     * @default false
+                     */
+                    create?: boolean;
                     /** @description True if keys take turns. */
                     fair?: boolean | null;
                     /**
@@ -6841,15 +6436,6 @@ export interface operations {
                     "application/json": components["schemas"]["QueueState"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["QueueState"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -6875,15 +6461,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["QueueParts"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6938,15 +6515,6 @@ export interface operations {
                     "application/json": components["schemas"]["QueueParts"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["QueueParts"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -6977,6 +6545,12 @@ export interface operations {
                      */
                     context?: number | null;
                     /**
+                     * @description True to change it although it does not exist yet: no job was enqueued to it, no worker has listened to it, and it has
+                     *     no settings.
+                     * @default false
+                     */
+                    create?: boolean;
+                    /**
                      * @description True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
                      * @default false
                      */
@@ -6987,15 +6561,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["QueueState"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7050,15 +6615,6 @@ export interface operations {
                     "application/json": components["schemas"]["Purged"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Purged"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -7106,15 +6662,6 @@ export interface operations {
                     "application/json": components["schemas"]["QueueState"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["QueueState"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -7131,6 +6678,8 @@ export interface operations {
             query?: {
                 /** @description `next` of the page before. */
                 cursor?: string | null;
+                /** @description Greatest number of schedules, 1 to 1000. Default: 100. A page may have fewer, although more follow. */
+                limit?: number | null;
             };
             header?: never;
             path?: never;
@@ -7140,15 +6689,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["SchedulePage"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7181,15 +6721,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ScheduleView"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7250,15 +6781,6 @@ export interface operations {
                     "application/json": components["schemas"]["ScheduleView"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ScheduleView"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -7284,15 +6806,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["DeletedSchedule"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7332,15 +6845,6 @@ export interface operations {
                     "application/json": components["schemas"]["ScheduleView"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ScheduleView"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -7366,15 +6870,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ScheduleView"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7414,15 +6909,6 @@ export interface operations {
                     "application/json": components["schemas"]["StartedJob"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["StartedJob"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -7452,15 +6938,6 @@ export interface operations {
                     "application/json": components["schemas"]["Info"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Info"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -7474,7 +6951,12 @@ export interface operations {
     };
     "worker.list": {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+                /** @description Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow. */
+                limit?: number | null;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -7483,15 +6965,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WorkerList"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7538,15 +7011,6 @@ export interface operations {
                     "application/json": components["schemas"]["Obeyed"];
                 };
             };
-            /** @description The call succeeded. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Obeyed"];
-                };
-            };
             /** @description The call failed. */
             default: {
                 headers: {
@@ -7579,15 +7043,6 @@ export interface operations {
         responses: {
             /** @description The call succeeded. */
             200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Obeyed"];
-                };
-            };
-            /** @description The call succeeded. */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };

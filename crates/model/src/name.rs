@@ -55,6 +55,14 @@ pub enum NameError {
         /// The name.
         name: String,
     },
+    /// The name is a step of a path, so that no URL could have it.
+    #[error("the {what} {name:?} is a step of a path, which URLs leave out: add another character")]
+    Step {
+        /// Kind of the name.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
 }
 
 fn shown(text: &str) -> String {
@@ -107,6 +115,17 @@ fn check_hash_tag(what: &'static str, text: &str) -> Result<(), NameError> {
         what,
         name: text.to_owned(),
     })
+}
+
+/// Refuses `.` and `..`.
+fn check_step(what: &'static str, text: &str) -> Result<(), NameError> {
+    match text {
+        "." | ".." => Err(NameError::Step {
+            what,
+            name: text.to_owned(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 macro_rules! name {
@@ -187,7 +206,7 @@ name! {
 }
 name! {
     /// Id of a job. Meshwork creates a UUID v4; other programs use any word.
-    JobId, "job id", MAX_JOB_ID, |c| word(c) || c == '.'
+    JobId, "job id", MAX_JOB_ID, |c| word(c) || c == '.', check_step
 }
 
 impl ScriptType {

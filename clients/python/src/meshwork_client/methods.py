@@ -37,7 +37,7 @@ ROUTES: dict[str, Route] = {
     "batch.cancel": Route("POST", "/v1/batches/{id}/cancel", in_path=("id",)),
     "batch.create": Route("POST", "/v1/batches"),
     "batch.get": Route("GET", "/v1/batches/{id}", in_path=("id",)),
-    "batch.list": Route("GET", "/v1/batches"),
+    "batch.list": Route("GET", "/v1/batches", items="batches"),
     "batch.seal": Route("POST", "/v1/batches/{id}/seal", in_path=("id",)),
     "context.get": Route("GET", "/v1/contexts/{id}", in_path=("id",)),
     "context.list": Route("GET", "/v1/contexts", items="contexts"),
@@ -73,19 +73,19 @@ ROUTES: dict[str, Route] = {
     "job.source": Route("GET", "/v1/jobs/{id}/source", in_path=("id",)),
     "job.why": Route("GET", "/v1/jobs/{id}/why", in_path=("id",)),
     "key.create": Route("POST", "/v1/keys"),
-    "key.list": Route("GET", "/v1/keys"),
+    "key.list": Route("GET", "/v1/keys", items="keys"),
     "key.revoke": Route("DELETE", "/v1/keys/{name}", in_path=("name",)),
     "key.rotate": Route("POST", "/v1/keys/{name}/rotate", in_path=("name",)),
     "message.cancel": Route("POST", "/v1/contexts/{context}/messages/{id}/cancel", in_path=("context", "id",)),
     "message.create": Route("POST", "/v1/contexts/{context}/messages", in_path=("context",)),
     "message.get": Route("GET", "/v1/contexts/{context}/messages/{id}", in_path=("context", "id",)),
     "message.list": Route("GET", "/v1/contexts/{context}/messages", in_path=("context",), items="messages"),
-    "migration.list": Route("GET", "/v1/migrations"),
+    "migration.list": Route("GET", "/v1/migrations", items="types"),
     "queue.drain": Route("POST", "/v1/queues/{queue}/drain", in_path=("queue",)),
     "queue.get": Route("GET", "/v1/queues/{queue}", in_path=("queue",)),
     "queue.history": Route("GET", "/v1/queues/{queue}/history", in_path=("queue",)),
     "queue.limit": Route("PUT", "/v1/queues/{queue}/limits", in_path=("queue",)),
-    "queue.list": Route("GET", "/v1/queues"),
+    "queue.list": Route("GET", "/v1/queues", items="queues"),
     "queue.parts": Route("GET", "/v1/queues/{queue}/parts", in_path=("queue",)),
     "queue.pause": Route("POST", "/v1/queues/{queue}/pause", in_path=("queue",)),
     "queue.purge": Route("POST", "/v1/queues/{queue}/purge", in_path=("queue",)),
@@ -93,7 +93,7 @@ ROUTES: dict[str, Route] = {
     "queue.spread": Route("PUT", "/v1/queues/{queue}/parts", in_path=("queue",)),
     "rpc.discover": Route("GET", "/v1/openrpc.json"),
     "runner.get": Route("GET", "/v1/contexts/{context}/runners/{id}", in_path=("context", "id",)),
-    "runner.list": Route("GET", "/v1/contexts/{context}/runners", in_path=("context",)),
+    "runner.list": Route("GET", "/v1/contexts/{context}/runners", in_path=("context",), items="runners"),
     "runner.register": Route("POST", "/v1/contexts/{context}/runners", in_path=("context",)),
     "schedule.delete": Route("DELETE", "/v1/schedules/{name}", in_path=("name",)),
     "schedule.get": Route("GET", "/v1/schedules/{name}", in_path=("name",)),
@@ -103,7 +103,7 @@ ROUTES: dict[str, Route] = {
     "schedule.resume": Route("POST", "/v1/schedules/{name}/resume", in_path=("name",)),
     "schedule.run": Route("POST", "/v1/schedules/{name}/run", in_path=("name",)),
     "system.info": Route("GET", "/v1/system"),
-    "worker.list": Route("GET", "/v1/workers"),
+    "worker.list": Route("GET", "/v1/workers", items="workers"),
     "worker.quiet": Route("POST", "/v1/workers/{worker}/quiet", in_path=("worker",), waits=True),
     "worker.stop": Route("POST", "/v1/workers/{worker}/stop", in_path=("worker",), waits=True),
 }
@@ -150,9 +150,13 @@ class BatchMethods:
         """Read a batch."""
         return self._caller.call("batch.get", params)
 
-    def list(self, **params: Unpack[types.BatchListParams]) -> types.BatchList:
-        """List batches, the newest first."""
+    def list(self, **params: Unpack[types.BatchListParams]) -> types.BatchPage:
+        """List batches: those that have not ended, then the others, the last ended first."""
         return self._caller.call("batch.list", params)
+
+    def iter(self, **params: Unpack[types.BatchListParams]) -> Iterator[types.BatchView]:
+        """Iterate over the items of all pages of `list`."""
+        return self._caller.iterate("batch.list", params)
 
     def seal(self, **params: Unpack[types.BatchParams]) -> types.BatchView:
         """Let a batch take no more jobs."""
@@ -365,9 +369,13 @@ class KeyMethods:
         """Make a key of the API; the result has it once."""
         return self._caller.call("key.create", params)
 
-    def list(self) -> types.KeyList:
+    def list(self, **params: Unpack[types.PageParams]) -> types.KeyList:
         """List the keys of the API, without their secrets."""
-        return self._caller.call("key.list", {})
+        return self._caller.call("key.list", params)
+
+    def iter(self, **params: Unpack[types.PageParams]) -> Iterator[types.KeyView]:
+        """Iterate over the items of all pages of `list`."""
+        return self._caller.iterate("key.list", params)
 
     def revoke(self, **params: Unpack[types.KeyParams]) -> types.RevokedKey:
         """Revoke a key of the API, within a second."""
@@ -411,9 +419,13 @@ class MigrationMethods:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    def list(self) -> types.Migrations:
+    def list(self, **params: Unpack[types.PageParams]) -> types.Migrations:
         """List the types that migrate from other workers."""
-        return self._caller.call("migration.list", {})
+        return self._caller.call("migration.list", params)
+
+    def iter(self, **params: Unpack[types.PageParams]) -> Iterator[types.MigratingType]:
+        """Iterate over the items of all pages of `list`."""
+        return self._caller.iterate("migration.list", params)
 
 
 class QueueMethods:
@@ -422,7 +434,7 @@ class QueueMethods:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    def drain(self, **params: Unpack[types.QueueParams]) -> types.QueueState:
+    def drain(self, **params: Unpack[types.QueueChangeParams]) -> types.QueueState:
         """Refuse new jobs of a queue; its jobs run."""
         return self._caller.call("queue.drain", params)
 
@@ -442,11 +454,15 @@ class QueueMethods:
         """List the queues, as the last scan found them."""
         return self._caller.call("queue.list", params)
 
+    def iter(self, **params: Unpack[types.QueueListParams]) -> Iterator[types.ListedQueue]:
+        """Iterate over the items of all pages of `list`."""
+        return self._caller.iterate("queue.list", params)
+
     def parts(self, **params: Unpack[types.QueuePartsParams]) -> types.QueueParts:
         """Read the parts of a spread queue, with their jobs."""
         return self._caller.call("queue.parts", params)
 
-    def pause(self, **params: Unpack[types.QueueParams]) -> types.QueueState:
+    def pause(self, **params: Unpack[types.QueueChangeParams]) -> types.QueueState:
         """Let no job of a queue start."""
         return self._caller.call("queue.pause", params)
 
@@ -487,6 +503,10 @@ class RunnerMethods:
     def list(self, **params: Unpack[types.RunnerListParams]) -> types.RunnerList:
         """List the runners of a context; reads all of them."""
         return self._caller.call("runner.list", params)
+
+    def iter(self, **params: Unpack[types.RunnerListParams]) -> Iterator[types.RunnerView]:
+        """Iterate over the items of all pages of `list`."""
+        return self._caller.iterate("runner.list", params)
 
     def register(self, **params: Unpack[types.RunnerRegisterParams]) -> types.RunnerView:
         """Register a runner of a context: a worker that has a number."""
@@ -549,9 +569,13 @@ class WorkerMethods:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    def list(self) -> types.WorkerList:
+    def list(self, **params: Unpack[types.PageParams]) -> types.WorkerList:
         """List the workers, as the last scan found them."""
-        return self._caller.call("worker.list", {})
+        return self._caller.call("worker.list", params)
+
+    def iter(self, **params: Unpack[types.PageParams]) -> Iterator[types.WorkerInfo]:
+        """Iterate over the items of all pages of `list`."""
+        return self._caller.iterate("worker.list", params)
 
     def quiet(self, **params: Unpack[types.WorkerParams]) -> types.Obeyed:
         """Let a worker claim no more jobs."""
@@ -624,9 +648,13 @@ class AsyncBatchMethods:
         """Read a batch."""
         return await self._caller.call("batch.get", params)
 
-    async def list(self, **params: Unpack[types.BatchListParams]) -> types.BatchList:
-        """List batches, the newest first."""
+    async def list(self, **params: Unpack[types.BatchListParams]) -> types.BatchPage:
+        """List batches: those that have not ended, then the others, the last ended first."""
         return await self._caller.call("batch.list", params)
+
+    def iter(self, **params: Unpack[types.BatchListParams]) -> AsyncIterator[types.BatchView]:
+        """Iterate over the items of all pages of `list`."""
+        return self._caller.iterate("batch.list", params)
 
     async def seal(self, **params: Unpack[types.BatchParams]) -> types.BatchView:
         """Let a batch take no more jobs."""
@@ -839,9 +867,13 @@ class AsyncKeyMethods:
         """Make a key of the API; the result has it once."""
         return await self._caller.call("key.create", params)
 
-    async def list(self) -> types.KeyList:
+    async def list(self, **params: Unpack[types.PageParams]) -> types.KeyList:
         """List the keys of the API, without their secrets."""
-        return await self._caller.call("key.list", {})
+        return await self._caller.call("key.list", params)
+
+    def iter(self, **params: Unpack[types.PageParams]) -> AsyncIterator[types.KeyView]:
+        """Iterate over the items of all pages of `list`."""
+        return self._caller.iterate("key.list", params)
 
     async def revoke(self, **params: Unpack[types.KeyParams]) -> types.RevokedKey:
         """Revoke a key of the API, within a second."""
@@ -885,9 +917,13 @@ class AsyncMigrationMethods:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    async def list(self) -> types.Migrations:
+    async def list(self, **params: Unpack[types.PageParams]) -> types.Migrations:
         """List the types that migrate from other workers."""
-        return await self._caller.call("migration.list", {})
+        return await self._caller.call("migration.list", params)
+
+    def iter(self, **params: Unpack[types.PageParams]) -> AsyncIterator[types.MigratingType]:
+        """Iterate over the items of all pages of `list`."""
+        return self._caller.iterate("migration.list", params)
 
 
 class AsyncQueueMethods:
@@ -896,7 +932,7 @@ class AsyncQueueMethods:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    async def drain(self, **params: Unpack[types.QueueParams]) -> types.QueueState:
+    async def drain(self, **params: Unpack[types.QueueChangeParams]) -> types.QueueState:
         """Refuse new jobs of a queue; its jobs run."""
         return await self._caller.call("queue.drain", params)
 
@@ -916,11 +952,15 @@ class AsyncQueueMethods:
         """List the queues, as the last scan found them."""
         return await self._caller.call("queue.list", params)
 
+    def iter(self, **params: Unpack[types.QueueListParams]) -> AsyncIterator[types.ListedQueue]:
+        """Iterate over the items of all pages of `list`."""
+        return self._caller.iterate("queue.list", params)
+
     async def parts(self, **params: Unpack[types.QueuePartsParams]) -> types.QueueParts:
         """Read the parts of a spread queue, with their jobs."""
         return await self._caller.call("queue.parts", params)
 
-    async def pause(self, **params: Unpack[types.QueueParams]) -> types.QueueState:
+    async def pause(self, **params: Unpack[types.QueueChangeParams]) -> types.QueueState:
         """Let no job of a queue start."""
         return await self._caller.call("queue.pause", params)
 
@@ -961,6 +1001,10 @@ class AsyncRunnerMethods:
     async def list(self, **params: Unpack[types.RunnerListParams]) -> types.RunnerList:
         """List the runners of a context; reads all of them."""
         return await self._caller.call("runner.list", params)
+
+    def iter(self, **params: Unpack[types.RunnerListParams]) -> AsyncIterator[types.RunnerView]:
+        """Iterate over the items of all pages of `list`."""
+        return self._caller.iterate("runner.list", params)
 
     async def register(self, **params: Unpack[types.RunnerRegisterParams]) -> types.RunnerView:
         """Register a runner of a context: a worker that has a number."""
@@ -1023,9 +1067,13 @@ class AsyncWorkerMethods:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    async def list(self) -> types.WorkerList:
+    async def list(self, **params: Unpack[types.PageParams]) -> types.WorkerList:
         """List the workers, as the last scan found them."""
-        return await self._caller.call("worker.list", {})
+        return await self._caller.call("worker.list", params)
+
+    def iter(self, **params: Unpack[types.PageParams]) -> AsyncIterator[types.WorkerInfo]:
+        """Iterate over the items of all pages of `list`."""
+        return self._caller.iterate("worker.list", params)
 
     async def quiet(self, **params: Unpack[types.WorkerParams]) -> types.Obeyed:
         """Let a worker claim no more jobs."""

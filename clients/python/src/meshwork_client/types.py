@@ -86,9 +86,13 @@ class BatchListParams(TypedDict):
     A page of batches.
     """
 
+    cursor: NotRequired[str | None]
+    """
+    `next` of the page before.
+    """
     limit: NotRequired[int | None]
     """
-    Greatest number of batches, 1 to 1000. Default: 100.
+    Greatest number of batches, 1 to 1000. Default: 100. A page may have fewer, although more follow.
     """
 
 
@@ -1780,12 +1784,16 @@ class MigratingType(TypedDict):
 
 class Migrations(TypedDict):
     """
-    Types that migrate.
+    Page of the types that migrate.
     """
 
+    next: str | None
+    """
+    Cursor of the next page; null after the last one.
+    """
     types: list[MigratingType]
     """
-    The types, by name, at most 100.
+    The types, by name.
     """
 
 
@@ -1916,6 +1924,30 @@ class Purged(TypedDict):
     """
 
 
+class QueueChangeParams(TypedDict):
+    """
+    A queue to be changed.
+    """
+
+    context: NotRequired[int | None]
+    """
+    Its context; none for a queue outside contexts.
+    """
+    create: NotRequired[bool]
+    """
+    True to change it although it does not exist yet: no job was enqueued to it, no worker has listened to it, and it has
+    no settings.
+    """
+    queue: str
+    """
+    The queue: `TYPE`, `TYPE:group:GROUP`, or its whole key.
+    """
+    spread: NotRequired[bool]
+    """
+    True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
+    """
+
+
 class QueueHistoryParams(TypedDict):
     """
     A queue.
@@ -1953,6 +1985,10 @@ class QueueLimitParams(TypedDict):
     context: NotRequired[int | None]
     """
     Its context; none for a queue outside contexts.
+    """
+    create: NotRequired[bool]
+    """
+    True to limit it although it does not exist yet.
     """
     fair: NotRequired[bool | None]
     """
@@ -1999,12 +2035,16 @@ class QueueLimitParams(TypedDict):
 
 class QueueList(TypedDict):
     """
-    The queues.
+    Page of queues.
     """
 
     age_ms: int
     """
     Age of the scan that found them, in milliseconds.
+    """
+    next: str | None
+    """
+    Cursor of the next page; null after the last one.
     """
     queues: list[ListedQueue]
     """
@@ -2020,6 +2060,14 @@ class QueueListParams(TypedDict):
     context: NotRequired[int | None]
     """
     A context, whose keys are scanned by the call; none for the queues outside contexts.
+    """
+    cursor: NotRequired[str | None]
+    """
+    `next` of the page before.
+    """
+    limit: NotRequired[int | None]
+    """
+    Greatest number of queues, 1 to 1000. Default: 100.
     """
     spread: NotRequired[bool]
     """
@@ -2268,6 +2316,14 @@ class RunnerListParams(TypedDict):
     """
     Number of the context.
     """
+    cursor: NotRequired[str | None]
+    """
+    `next` of the page before.
+    """
+    limit: NotRequired[int | None]
+    """
+    Greatest number of runners, 1 to 1000. Default: 100.
+    """
 
 
 class RunnerParams(TypedDict):
@@ -2363,6 +2419,10 @@ class ScheduleListParams(TypedDict):
     cursor: NotRequired[str | None]
     """
     `next` of the page before.
+    """
+    limit: NotRequired[int | None]
+    """
+    Greatest number of schedules, 1 to 1000. Default: 100. A page may have fewer, although more follow.
     """
 
 
@@ -2812,16 +2872,20 @@ class WorkerInfo(TypedDict):
 
 class WorkerList(TypedDict):
     """
-    The workers.
+    Page of workers.
     """
 
     age_ms: int
     """
     Age of the scan that found them, in milliseconds.
     """
+    next: str | None
+    """
+    Cursor of the next page; null after the last one.
+    """
     workers: list[WorkerInfo]
     """
-    The workers.
+    The workers. A worker of several types has an entry for each.
     """
 
 
@@ -2855,14 +2919,18 @@ class ActorPage(TypedDict):
     """
 
 
-class BatchList(TypedDict):
+class BatchPage(TypedDict):
     """
-    Batches.
+    Page of batches.
     """
 
     batches: list[BatchView]
     """
-    The batches, the newest first.
+    The batches.
+    """
+    next: str | None
+    """
+    Cursor of the next page; null after the last one.
     """
 
 
@@ -3200,16 +3268,20 @@ class JobView(TypedDict):
 
 class KeyList(TypedDict):
     """
-    Keys of the API.
+    Page of keys of the API.
     """
 
     keys: list[KeyView]
     """
     The keys, by name.
     """
+    next: str | None
+    """
+    Cursor of the next page; null after the last one.
+    """
     unreadable: list[str]
     """
-    Records that cannot be read, with the reason.
+    Records of the page that cannot be read, with the reason.
     """
 
 
@@ -3261,9 +3333,13 @@ class QueueHistory(TypedDict):
 
 class RunnerList(TypedDict):
     """
-    Runners of a context.
+    Page of the runners of a context.
     """
 
+    next: str | None
+    """
+    Cursor of the next page; null after the last one.
+    """
     runners: list[RunnerView]
     """
     The runners, by number.

@@ -157,7 +157,7 @@ async fn made(method: &str, params: &Value, context: &mut App) -> Result<Exit, C
 
 async fn list(context: &mut App) -> Result<Exit, CommandError> {
     let client = context.client().await?;
-    let found = rpc::call(&client, "key.list", &json!({})).await?;
+    let found = rpc::call(&client, "key.list", &json!({"limit": 1000})).await?;
     for text in found["unreadable"].as_array().into_iter().flatten() {
         note(text.as_str().unwrap_or_default());
     }

@@ -321,7 +321,7 @@ impl Client {
     /// # Errors
     /// `limit` is greater than [`meshwork_broker::MAX_BATCHES`], or a call to the server fails.
     pub async fn batches(&self, limit: usize) -> Result<Vec<BatchStatus>, Error> {
-        Ok(self.broker.batches(limit).await?)
+        Ok(self.broker.batches(0, limit).await?.0)
     }
 }
 

@@ -12,8 +12,8 @@ use meshwork::Client;
 use meshwork_model::api_key::Scope;
 use meshwork_model::keys::context::{ActorId, ContextKeys};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserializer, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
 use sha2::{Digest, Sha256};
@@ -89,6 +89,8 @@ pub struct Method {
     places: Vec<&'static str>,
     /// True if it takes an idempotency key.
     pub keyed: bool,
+    /// True if it may answer 202: what it began goes on.
+    pub goes_on: bool,
     waits: bool,
     params: fn(&mut SchemaGenerator) -> Schema,
     result: fn(&mut SchemaGenerator) -> Schema,
@@ -129,6 +131,7 @@ impl Method {
             of_caller: false,
             places: places_of::<P>(),
             keyed: false,
+            goes_on: false,
             waits: false,
             params: SchemaGenerator::subschema_for::<P>,
             result: SchemaGenerator::subschema_for::<R>,
@@ -178,6 +181,23 @@ impl Method {
         self
     }
 
+    /// Lets it answer 202 if what it began goes on.
+    pub(crate) fn goes_on(mut self) -> Self {
+        self.goes_on = true;
+        self
+    }
+
+    /// Refuses an idempotency key that it would ignore.
+    fn check_key(&self, call: &Call) -> Result<(), ApiError> {
+        if call.idempotency_key.is_none() || self.keyed || self.verb == HttpVerb::Get {
+            return Ok(());
+        }
+        let message = format!("Idempotency-Key: {} takes none: leave it out", self.name);
+        let hint =
+            "job.create and job.run take one; an id makes batch.create and batch.add repeatable";
+        Err(ApiError::invalid(message).hint(hint))
+    }
+
     /// Schema of its parameters, an object.
     pub fn params(&self, generator: &mut SchemaGenerator) -> Schema {
         (self.params)(generator)
@@ -194,6 +214,7 @@ impl Method {
     /// If the key may not call it, a parameter is wrong, or the call fails.
     pub async fn call(&self, call: Call, mut params: Params) -> Result<Box<RawValue>, ApiError> {
         call.access.check(self.scope, self.name)?;
+        self.check_key(&call)?;
         let watched = call.clone();
         let run = async {
             self.place(&call, &mut params).await?;
@@ -284,14 +305,46 @@ fn read<P: DeserializeOwned>(call: &mut Call, mut params: Params) -> Result<P, A
     let text = written(&params)?;
     params.remove("wait");
     call.digest = HEXLOWER.encode(&Sha256::digest(written(&params)?));
-    serde_json::from_str(&text).map_err(|error| ApiError::invalid(words(&error)))
+    parsed(&mut serde_json::Deserializer::from_str(&text))
 }
+
+/// Reads parameters. An error begins with the path of the field.
+pub(crate) fn parsed<'de, P: serde::Deserialize<'de>>(
+    from: impl Deserializer<'de, Error = serde_json::Error>,
+) -> Result<P, ApiError> {
+    serde_path_to_error::deserialize(from).map_err(|error| {
+        let words = words(error.inner());
+        let path = error.path().to_string();
+        ApiError::invalid(match path.as_str() {
+            // The words name an unknown field.
+            "." => words,
+            _ if words.starts_with("unknown field") => words,
+            path => format!("{path}: {words}"),
+        })
+    })
+}
+
+/// Types of numbers as serde names them, and what they are for a client.
+const NUMBERS: [(&str, &str); 5] = [
+    ("expected u8", "expected a whole number from 0 to 255"),
+    ("expected u16", "expected a whole number from 0 to 65535"),
+    (
+        "expected u32",
+        "expected a whole number from 0 to 4294967295",
+    ),
+    ("expected u64", "expected a whole number, 0 or more"),
+    ("expected usize", "expected a whole number, 0 or more"),
+];
 
 /// An error of serde without the place, which is none in the request.
 fn words(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    text.rsplit_once(" at line ")
-        .map_or(text.clone(), |(words, _)| words.to_owned())
+    let text = text.rsplit_once(" at line ").map_or(&*text, |it| it.0);
+    let number = NUMBERS.iter().find_map(|(type_name, plain)| {
+        let before = text.strip_suffix(type_name)?;
+        Some(format!("{before}{plain}"))
+    });
+    number.unwrap_or_else(|| text.to_owned())
 }
 
 impl fmt::Debug for Method {

@@ -29,4 +29,8 @@ pub use hero::{Dialect, HERO, HeroMethod};
 pub use http::{Api, ApiLimits, PROFILE};
 pub use method::{HttpVerb, Method, Params, call_on};
 pub(crate) use methods::job::READ as READ_JOBS;
+pub(crate) use params::MAX_LIMIT;
 pub use table::{METHODS, find};
+
+#[cfg(test)]
+mod tests;

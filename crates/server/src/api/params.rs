@@ -9,6 +9,7 @@ use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer};
 
 use super::error::ApiError;
+use super::place::Page;
 
 /// Greatest number of items of a page.
 pub(crate) const MAX_LIMIT: usize = 1000;
@@ -22,7 +23,10 @@ pub(crate) struct Span(pub(crate) Duration);
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        #[serde(untagged)]
+        #[serde(
+            untagged,
+            expecting = "expected seconds as a number, or a text as 500ms, 90s, 10m, 1h30m"
+        )]
         enum Given {
             Seconds(f64),
             Text(String),
@@ -88,10 +92,71 @@ pub(crate) fn moment(name: &str, text: &str) -> Result<u64, ApiError> {
     })
 }
 
+/// Error of a cursor that no page gave.
+pub(crate) fn wrong_cursor() -> ApiError {
+    ApiError::invalid("cursor: give `next` of the page before")
+}
+
 /// Reads a cursor that is a number of items.
 pub(crate) fn offset(cursor: Option<&str>) -> Result<usize, ApiError> {
-    let wrong = |_| ApiError::invalid("cursor: give `next` of the page before");
-    cursor.map_or(Ok(0), |cursor| cursor.parse().map_err(wrong))
+    let offset = cursor.map_or(Ok(0), str::parse::<u32>);
+    offset.map(|it| it as usize).map_err(|_| wrong_cursor())
+}
+
+/// Returns a page of a list that is read whole.
+pub(crate) fn page<T>(
+    all: impl IntoIterator<Item = T>,
+    cursor: Option<&str>,
+    limit: usize,
+) -> Result<Page<T>, ApiError> {
+    let from = offset(cursor)?;
+    let mut rest = all.into_iter().skip(from).peekable();
+    let items = rest.by_ref().take(limit).collect();
+    let next = rest.peek().map(|_| (from + limit).to_string());
+    Ok((items, next))
+}
+
+/// Reads a page of the items that a scan finds, in at most `most` steps of it. A step may give more items than there is room
+/// for: a cursor is the step, and the number of its items that were given already.
+pub(crate) async fn scanned<T, F>(
+    cursor: Option<&str>,
+    limit: usize,
+    most: usize,
+    step: impl Fn(u64) -> F,
+) -> Result<Page<T>, ApiError>
+where
+    F: Future<Output = Result<(Vec<T>, u64), ApiError>>,
+{
+    let (mut from, mut skip) = position(cursor)?;
+    let (mut items, mut next) = (Vec::new(), None);
+    for _ in 0..most {
+        let (found, following) = step(from).await?;
+        let rest = found.len().saturating_sub(skip);
+        let given = rest.min(limit - items.len());
+        items.extend(found.into_iter().skip(skip).take(given));
+        let is_cut = rest > given;
+        (from, skip) = match is_cut {
+            true => (from, skip + given),
+            false => (following, 0),
+        };
+        next = (is_cut || from != 0).then(|| format!("{from}.{skip}"));
+        if next.is_none() || items.len() == limit {
+            break;
+        }
+    }
+    Ok((items, next))
+}
+
+/// Reads the position in a scan.
+fn position(cursor: Option<&str>) -> Result<(u64, usize), ApiError> {
+    let Some(cursor) = cursor else {
+        return Ok((0, 0));
+    };
+    let read = || {
+        let (step, skip) = cursor.split_once('.')?;
+        Some((step.parse().ok()?, skip.parse::<u32>().ok()? as usize))
+    };
+    read().ok_or_else(wrong_cursor)
 }
 
 /// Checks the size of a page.

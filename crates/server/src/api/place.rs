@@ -13,7 +13,7 @@ use meshwork_model::name::JobId;
 use super::access::Access;
 use super::call::Call;
 use super::error::{ApiError, Code};
-use super::params::parse_some;
+use super::params::{parse_some, wrong_cursor};
 use super::rights::Ground;
 use super::sessions::Entered;
 
@@ -120,8 +120,7 @@ impl Placed {
 fn in_part(cursor: &str) -> Result<(u32, Option<String>), ApiError> {
     let read = cursor.split_once('/');
     let read = read.and_then(|(part, inner)| Some((part.parse().ok()?, inner)));
-    let (part, inner) =
-        read.ok_or_else(|| ApiError::invalid("cursor: give `next` of the page before"))?;
+    let (part, inner) = read.ok_or_else(wrong_cursor)?;
     Ok((part, (!inner.is_empty()).then(|| inner.to_owned())))
 }
 
@@ -129,16 +128,6 @@ fn in_part(cursor: &str) -> Result<(u32, Option<String>), ApiError> {
 pub(crate) enum Each<T> {
     One(T),
     Parts(Vec<T>),
-}
-
-impl<T> Each<Vec<T>> {
-    /// Returns the items of all parts.
-    pub(crate) fn all(self) -> Vec<T> {
-        match self {
-            Self::One(items) => items,
-            Self::Parts(parts) => parts.into_iter().flatten().collect(),
-        }
-    }
 }
 
 impl Call {

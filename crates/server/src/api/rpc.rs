@@ -105,7 +105,7 @@ impl From<ApiError> for Failure {
 /// Answers a text; `None` if it has notifications only.
 pub(crate) async fn answer(handler: &dyn Handler, text: &[u8]) -> Option<String> {
     let write = |response: &Response| serde_json::to_string(response).unwrap_or_default();
-    if text.trim_ascii_start().first() != Some(&b'[') {
+    if !is_batch(text) {
         return match serde_json::from_slice::<Box<RawValue>>(text) {
             Ok(request) => one(handler, &request).await.as_ref().map(write),
             Err(error) => Some(refusal(no_json(&error))),
@@ -127,6 +127,11 @@ pub(crate) async fn answer(handler: &dyn Handler, text: &[u8]) -> Option<String>
     let answers: Vec<_> = answers.filter_map(std::future::ready).collect().await;
     let is_silent = answers.is_empty();
     (!is_silent).then(|| serde_json::to_string(&answers).unwrap_or_default())
+}
+
+/// Returns true for a batch of requests.
+pub(crate) fn is_batch(text: &[u8]) -> bool {
+    text.trim_ascii_start().first() == Some(&b'[')
 }
 
 /// Response to what is no request.

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use super::method::Method;
 use super::methods::{
     batch, context, dead, dead_groups, flow, flow_change, flow_logs, job, job_history, job_list,
-    job_source, key, many, message, migration, queue, queue_history, runner, schedule, spread,
-    system, worker,
+    job_source, key, many, message, migration, queue, queue_history, queue_limit, runner, schedule,
+    spread, system, worker,
 };
 
 /// All methods, by object.
@@ -17,6 +17,7 @@ pub static METHODS: LazyLock<Vec<Method>> = LazyLock::new(|| {
         job_history::methods,
         job_source::methods,
         queue::methods,
+        queue_limit::methods,
         queue_history::methods,
         spread::methods,
         worker::methods,

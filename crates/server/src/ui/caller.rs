@@ -16,10 +16,11 @@ use super::Shared;
 use super::figures::Figures;
 use super::reads;
 use super::session::SessionId;
+use super::views::{Queues, Workers};
 use crate::api::access::Access;
 use crate::api::http::query;
 use crate::api::rights::READ_WITHIN;
-use crate::api::{ApiError, Call, find};
+use crate::api::{ApiError, Call, MAX_LIMIT, find};
 use crate::http::guard::{FETCH_SITE, Foreign};
 
 /// Characters of a value in a query that stay as they are.
@@ -31,6 +32,9 @@ const VALUE: &AsciiSet = &NON_ALPHANUMERIC
 
 /// Longest value in an address, in bytes: servers refuse longer addresses.
 pub(super) const LONGEST_VALUE: usize = 2000;
+
+/// Pages of a list that a page of the dashboard reads at most.
+const MOST_PAGES: usize = 16;
 
 /// Context in the switch.
 #[derive(Debug, Deserialize)]
@@ -202,6 +206,46 @@ impl Caller {
     ) -> Result<T, ApiError> {
         let text = self.shared.reads.read(self.call(), method, params).await?;
         reads::parsed(method, &text)
+    }
+
+    /// Returns the queues of the context of the page.
+    pub(super) async fn queues(&self) -> Result<Queues, ApiError> {
+        let (queues, age_ms) = self.read_all("queue.list", self.context).await?;
+        Ok(Queues { queues, age_ms })
+    }
+
+    /// Returns the workers.
+    pub(super) async fn workers(&self) -> Result<Workers, ApiError> {
+        let (workers, age_ms) = self.read_all("worker.list", None).await?;
+        Ok(Workers { workers, age_ms })
+    }
+
+    /// Reads the pages of a list that a scan finds, up to [`MOST_PAGES`]. Returns the items, and the age of the scan.
+    async fn read_all<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        context: Option<u32>,
+    ) -> Result<(Vec<T>, u64), ApiError> {
+        #[derive(Deserialize)]
+        struct Page<T> {
+            #[serde(alias = "queues", alias = "workers")]
+            items: Vec<T>,
+            next: Option<String>,
+            age_ms: u64,
+        }
+        let (mut items, mut age_ms) = (Vec::new(), 0);
+        let mut params = json!({"limit": MAX_LIMIT});
+        if let Some(context) = context {
+            params["context"] = context.into();
+        }
+        for _ in 0..MOST_PAGES {
+            let page: Page<T> = self.read(method, params.clone()).await?;
+            items.extend(page.items);
+            age_ms = page.age_ms;
+            let Some(next) = page.next else { break };
+            params["cursor"] = next.into();
+        }
+        Ok((items, age_ms))
     }
 
     /// As [`Self::read`], in the context of the page.

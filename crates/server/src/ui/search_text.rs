@@ -12,13 +12,12 @@ use futures_util::stream;
 use maud::{Markup, html};
 use meshwork_broker::JobSet;
 use meshwork_model::name::JobId;
-use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::caller::Caller;
 use super::selection::{Selection, Step, WAITING, Walk};
 use super::text::{cell_of, number};
-use super::views::{JobRow, Queues, found_line};
+use super::views::{JobRow, found_line};
 use crate::api::http::life::Life;
 use crate::api::{ApiError, Code, READ_JOBS};
 
@@ -181,7 +180,7 @@ async fn stored(caller: &Caller, states: &[&str]) -> Result<u64, ApiError> {
             // Their number is not known.
             WAITING => &[],
             _ => {
-                let list: Queues = caller.read_here("queue.list", json!({})).await?;
+                let list = caller.queues().await?;
                 count += list.queues.iter().map(|queue| queue.waiting).sum::<u64>();
                 &[]
             }

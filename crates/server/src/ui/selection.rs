@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::caller::Caller;
 use super::reads;
-use super::views::{JobPage, JobRow, Queues, queue_name};
+use super::views::{JobPage, JobRow, queue_name};
 use crate::api::{ApiError, READ_JOBS};
 
 /// States with their names, and the times that order their lists.
@@ -196,7 +196,7 @@ impl Walk {
     pub(super) async fn begin(caller: &Caller, of: &Selection) -> Result<Self, ApiError> {
         let queues = match (of.state, &of.queue) {
             ("queued", None) => {
-                let list: Queues = caller.read_here("queue.list", json!({})).await?;
+                let list = caller.queues().await?;
                 let names = list
                     .queues
                     .iter()

@@ -145,7 +145,7 @@ pub(super) struct Queue {
 }
 
 /// All queues.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub(super) struct Queues {
     pub(super) queues: Vec<Queue>,
     pub(super) age_ms: u64,
@@ -171,7 +171,7 @@ pub(super) struct Worker {
 }
 
 /// All workers.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 pub(super) struct Workers {
     pub(super) workers: Vec<Worker>,
     pub(super) age_ms: u64,

@@ -136,15 +136,22 @@ impl Broker {
         Ok(statuses.pop())
     }
 
-    /// Returns up to `limit` batches: first those that have not ended, then the others, the latest end first.
+    /// Returns up to `limit` batches without the first `from`, and whether more may follow: first those that have not
+    /// ended, then the others, the latest end first.
     ///
     /// # Errors
     /// `limit` exceeds [`MAX_BATCHES`], or the server refuses a call.
-    pub async fn batches(&self, limit: usize) -> Result<Vec<BatchStatus>, Error> {
+    pub async fn batches(
+        &self,
+        from: usize,
+        limit: usize,
+    ) -> Result<(Vec<BatchStatus>, bool), Error> {
         at_most("batches", MAX_BATCHES, limit)?;
         if limit == 0 {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), false));
         }
+        let open = redis::cmd("ZCARD").arg(self.keys.batches_open()).to_owned();
+        let open: usize = self.ask("batches", &open).await?;
         let mut ids: Vec<Vec<u8>> = Vec::new();
         for (command, key) in [
             ("ZRANGE", self.keys.batches_open()),
@@ -153,14 +160,22 @@ impl Broker {
             let mut cmd = redis::cmd(command);
             cmd.arg(key);
             match command {
-                "ZRANGE" => cmd.arg(0).arg(limit - 1),
-                _ => cmd.arg("+inf").arg("-inf").arg("LIMIT").arg(0).arg(limit),
+                "ZRANGE" => cmd.arg(from).arg(from + limit - 1),
+                _ => {
+                    let skip = from.saturating_sub(open);
+                    cmd.arg("+inf")
+                        .arg("-inf")
+                        .arg("LIMIT")
+                        .arg(skip)
+                        .arg(limit)
+                }
             };
             ids.extend(self.ask::<Vec<Vec<u8>>>("batches", &cmd).await?);
         }
+        let is_full = ids.len() >= limit;
         ids.truncate(limit);
         let ids = ids.into_iter().map(|id| BatchId::foreign(text(id)));
-        self.statuses_of(ids.collect()).await
+        Ok((self.statuses_of(ids.collect()).await?, is_full))
     }
 
     async fn statuses_of(&self, ids: Vec<BatchId>) -> Result<Vec<BatchStatus>, Error> {

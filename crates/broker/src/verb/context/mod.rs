@@ -166,6 +166,15 @@ fn glob(text: &str) -> String {
     pattern
 }
 
+/// Refusals of `SELECT` for a database that the server lacks: beyond its databases, beyond 2^31 - 1 (by the release of the
+/// server), and on a cluster.
+const NO_DATABASE: [&str; 4] = [
+    "DB index is out of range",
+    "value must between -2147483648 and 2147483647",
+    "invalid DB index",
+    "SELECT is not allowed",
+];
+
 /// Returns true if the server lacks the database: the number is too high, or the server is a cluster.
 #[must_use]
 pub fn has_no_database(error: &Error) -> bool {
@@ -173,5 +182,5 @@ pub fn has_no_database(error: &Error) -> bool {
         return false;
     };
     let text = source.to_string();
-    text.contains("DB index is out of range") || text.contains("SELECT is not allowed")
+    NO_DATABASE.iter().any(|part| text.contains(part))
 }

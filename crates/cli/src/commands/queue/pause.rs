@@ -57,6 +57,9 @@ pub(crate) struct Resume {
 pub(crate) struct Drain {
     #[command(flatten)]
     pub(super) queue: Queue,
+    /// Drain the queue although it does not exist yet
+    #[arg(long)]
+    create: bool,
     /// Do not wait until the queue is empty
     #[arg(long)]
     no_wait: bool,
@@ -153,6 +156,7 @@ impl Drain {
         let list = self.queue.list(&context.keys())?;
         let name = context.queue_name(&list);
         let client = context.client().await?;
+        refuse_unknown(context, &client, &list, self.create).await?;
         let depth = if self.no_wait {
             client.start_drain(&list).await?;
             client.depth(&list).await?

@@ -389,3 +389,46 @@ async fn contexts_of_a_cluster_are_served() {
     }
     server.stop();
 }
+
+/// No server has a database of such a number, and each refuses it in its own words.
+#[test]
+fn a_number_beyond_all_databases_is_no_context() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
+    let document: Value = serde_json::from_str(&std::fs::read_to_string(page).unwrap()).unwrap();
+    let paths = document["paths"].as_object().unwrap();
+    on_both(|ground| {
+        people(ground);
+        let server = Server::open(ground);
+        let mut tried = 0;
+        for number in ["2147483648", "2713623236", "4294967295"] {
+            for (path, verbs) in paths {
+                let params = verbs["get"]["parameters"].as_array();
+                let named = params.into_iter().flatten();
+                let takes = named.clone().any(|it| it["name"] == "context");
+                if !takes && path != "/v1/contexts/{id}" {
+                    continue;
+                }
+                let filled = match takes {
+                    true => path.replace("{context}", number).replace("{id}", "7:7"),
+                    false => path.replace("{id}", number),
+                };
+                let filled = filled
+                    .replace("/flows/7:7", "/flows/7")
+                    .replace("/runners/7:7", "/runners/7");
+                let mut filled = filled.replace("{queue}", "osis");
+                if !path.contains("{context}") && takes {
+                    filled += &format!("?context={number}");
+                }
+                let (status, problem) = server.rest("GET", &filled, &json!({}));
+                assert_eq!(
+                    (status, &problem["code"]),
+                    (404, &json!("not_found")),
+                    "{filled}: {problem}"
+                );
+                tried += 1;
+            }
+        }
+        assert!(tried >= 39, "{tried}");
+        server.stop();
+    });
+}

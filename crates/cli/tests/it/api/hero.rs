@@ -43,6 +43,21 @@ on_all_data! {
         let call = |method: &str, params: Value| call(&server, method, &params);
         assert_eq!(call("play", json!({"script": "let x = 10; x * 2"})), json!({"output": "20"}));
         assert_eq!(call("run_job", json!(["6 * 7", "OSIS"])), "42");
+        for params in [json!([{"script": "6 * 7", "script_type": "OSIS", "caller_id": "c"}]), json!({"job": {"script": "6 * 7", "script_type": "OSIS"}})] {
+            assert_eq!(call("run_job", params), "42");
+        }
+        for (method, params, part) in [
+            ("run_job", json!(["6 * 7"]), "script_type: give one"),
+            ("create_job", json!([{"script": "1"}]), "script_type: give one"),
+            ("run_job_and_await_result", json!([{"script": "1", "script_type": ""}]), "script_type: give one"),
+            ("create_job", json!([{"script": "1", "script_type": "osis", "retries": "3"}]), "retries: invalid type"),
+            ("run_job", json!({"job": 7}), "job: give an object"),
+            ("start_job", json!({"job_id": 7}), "job_id: invalid type"),
+        ] {
+            let refused = server.rpc(method, &params, "")["error"].clone();
+            assert_eq!(refused["code"], -32602, "{method} {params}");
+            assert!(refused["message"].as_str().unwrap().starts_with(part), "{refused}");
+        }
         let job = json!({"caller_id": "c", "context_id": "x", "script": "1 + 2", "script_type": "OSIS", "timeout": 30});
         let id = call("create_job", json!([job]));
         assert_eq!(call("get_job_status", json!([id])), "dispatched");
@@ -72,7 +87,7 @@ on_all_data! {
         let made = ground.run(&["key", "create", "root", "--scope", "admin"]).ok();
         let secret = made.stdout.trim().to_owned();
         let server = Server::start(ground, &[]);
-        let worker = ground.worker(&["--type", "osis"]);
+        let worker = ground.worker(&["--type", "osis,python"]);
         let with = |mut params: Value| {
             params["secret"] = json!(secret);
             params
@@ -102,8 +117,10 @@ on_all_data! {
         eventually("the runner is found", || {
             let runners = call("list_runners", json!({}));
             let name = runners.as_array()?.first()?.clone();
+            assert_eq!(runners, json!([name]));
             (call("get_runner_status", json!({"name": name})) == "Running").then_some(())
         });
+        assert_eq!(code("get_runner_status", with(json!({"name": "nobody"}))), -32004);
         // The third generation.
         let head = bearer(&secret);
         let made = server.rpc("create_job", &json!({"job": {"payload": "1", "runner_id": "r", "env_vars": {}}}), &head);

@@ -72,6 +72,25 @@ on_all_data! {
         assert_eq!((keyed("k-1", "1"), keyed("\"k-1\"", "1")), ((201, id.clone()), (201, id.clone())));
         assert_eq!(keyed("k-1", "2").0, 409);
         assert_ne!(keyed("k-2", "1").1, id);
+        let call = |key: &str, method: &str, params: Value| server.rpc(method, &params, &format!("idempotency-key: {key}\r\n"));
+        let again = call("k-1", "job.create", json!({"type": "osis", "script": "1"}));
+        assert_eq!(again["result"]["id"], id, "{again}");
+        let other = call("k-1", "job.create", json!({"type": "osis", "script": "2"}));
+        assert!(other["error"]["message"].as_str().unwrap().contains("with other parameters"), "{other}");
+        // A key is never ignored.
+        for (method, params) in [
+            ("batch.create", json!({})),
+            ("job.cancel", json!({"id": id})),
+            ("queue.pause", json!({"queue": "osis"})),
+            ("create_job", json!({"script": "1", "script_type": "osis"})),
+        ] {
+            let refused = call("k-1", method, params);
+            let message = format!("Idempotency-Key: {method} takes none");
+            assert!(refused["error"]["message"].as_str().unwrap().starts_with(&message), "{refused}");
+        }
+        let batch = server.send("POST", "/rpc", "idempotency-key: k-1\r\n", "[]");
+        assert_eq!((batch.status, &batch.json()["code"]), (400, &json!("invalid_params")));
+        assert_eq!(server.send("GET", "/v1/jobs", "idempotency-key: k-1\r\n", "").status, 200);
         assert_eq!(ground.jobs().len(), 3);
         // A job that nobody runs is not awaited for ever, and goes on.
         let (status, late) = server.rest("POST", "/v1/jobs", &json!({"type": "osis", "script": "1", "wait": 0.05}));
@@ -96,7 +115,15 @@ on_all_data! {
             ("POST", "/v1/jobs", "{\"type\":\"osis\",\"script\":\"1\",\"colour\":1}", 400, "colour"),
             ("POST", "/v1/jobs", "{\"type\":\"o s\",\"script\":\"1\"}", 400, "type"),
             ("POST", "/v1/jobs", "{\"type\":\"osis\",\"script\":\"1\",\"delay\":\"soon\"}", 400, "seconds"),
+            ("POST", "/v1/jobs", "{\"type\":\"osis\",\"script\":\"1\",\"retries\":\"3\"}", 400, "retries: "),
+            ("POST", "/v1/jobs", "{\"type\":\"osis\",\"script\":\"1\",\"id\":\"..\"}", 400, "step of a path"),
+            ("POST", "/v1/jobs", "{\"type\":\"osis\",\"script\":\"1\",\"id\":\".\"}", 400, "step of a path"),
+            ("POST", "/v1/jobs", "{\"type\":\"osis\",\"script\":\"1\",\"id\":\"\"}", 400, "empty"),
+            ("POST", "/v1/jobs", "{\"type\":\"osis\",\"script\":\"1\",\"id\":\"%2e%2e\"}", 400, "'%'"),
             ("POST", "/v1/jobs/x/cancel?id=y", "{}", 400, "twice"),
+            ("POST", "/v1/queues/emials/pause", "{}", 404, "emials does not exist"),
+            ("POST", "/v1/queues/emials/drain", "{}", 404, "emials does not exist"),
+            ("PUT", "/v1/queues/emials/limits", "{\"length\":1}", 404, "emials does not exist"),
             ("GET", "/v1/jobs?limit=0", "", 400, "limit"),
             ("GET", "/v1/jobs?limit=many", "", 400, "many"),
             ("GET", "/v1/jobs?cursor=x", "", 400, "cursor"),

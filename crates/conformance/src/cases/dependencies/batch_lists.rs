@@ -33,16 +33,23 @@ async fn batches_are_listed(world: &World) -> Outcome {
     seal(world, "b1").await?;
     world.pass(10);
     seal(world, "b3").await?;
-    let listed = async |limit| -> Got<Vec<String>> {
-        let batches = world.broker.batches(limit).await?;
-        Ok(batches
-            .into_iter()
-            .map(|batch| batch.id.to_string())
-            .collect())
+    let listed = async |from, limit| -> Got<(Vec<String>, bool)> {
+        let (batches, more) = world.broker.batches(from, limit).await?;
+        let ids = batches.into_iter().map(|batch| batch.id.to_string());
+        Ok((ids.collect(), more))
     };
-    same!(listed(10).await?, ["b2", "b3", "b1"]);
-    same!(listed(2).await?, ["b2", "b3"]);
-    same!(listed(0).await?, Vec::<String>::new());
+    for (from, limit, ids, more) in [
+        (0, 10, &["b2", "b3", "b1"][..], false),
+        (0, 2, &["b2", "b3"], true),
+        (0, 0, &[], false),
+        (1, 1, &["b3"], true),
+        (2, 2, &["b1"], false),
+        (3, 2, &[], false),
+        (u32::MAX as usize, 1000, &[], false),
+    ] {
+        let ids: Vec<_> = ids.iter().map(|id| (*id).to_owned()).collect();
+        same!(listed(from, limit).await?, (ids, more));
+    }
     same!(status(world, "b2").await?.name, "name of b2");
     let open_until = START + 60_000;
     same!(status(world, "b2").await?.open_until_ms, Some(open_until));
@@ -90,7 +97,7 @@ async fn batches_are_forgotten_by_number(world: &World) -> Outcome {
         count: 1,
     };
     world.broker.sweep_batches(retention).await?;
-    let left = world.broker.batches(10).await?;
+    let (left, _) = world.broker.batches(0, 10).await?;
     let left: Vec<_> = left.iter().map(|batch| batch.id.as_str()).collect();
     same!(left, ["open", "b3"]);
     Ok(())

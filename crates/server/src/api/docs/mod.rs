@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use schemars::generate::SchemaSettings;
+use schemars::transform::ReplaceBoolSchemas;
 use serde_json::{Map, Value};
 
 use super::METHODS;
@@ -40,10 +41,15 @@ struct Schemas {
 impl Schemas {
     fn new() -> Self {
         let settings = || {
-            SchemaSettings::draft2020_12().with(|settings| {
-                settings.definitions_path = SCHEMAS.into();
-                settings.meta_schema = None;
-            })
+            // Many generators of clients take no `true` as a schema.
+            let mut no_booleans = ReplaceBoolSchemas::default();
+            no_booleans.skip_additional_properties = true;
+            SchemaSettings::draft2020_12()
+                .with(|settings| {
+                    settings.definitions_path = SCHEMAS.into();
+                    settings.meta_schema = None;
+                })
+                .with_transform(no_booleans)
         };
         let mut params = settings().for_deserialize().into_generator();
         let mut results = settings().for_serialize().into_generator();

@@ -139,8 +139,12 @@ fn operation(method: &Method, schemas: &Schemas) -> Value {
         success["content"]["text/event-stream"] = json!({"schema": {"type": "string"}});
     }
     let mut responses = json!({"default": failure()});
-    responses[method.status.to_string()] = success.clone();
-    responses["202"] = success;
+    if method.goes_on {
+        let mut accepted = success.clone();
+        accepted["description"] = json!("What the call began goes on.");
+        responses["202"] = accepted;
+    }
+    responses[method.status.to_string()] = success;
     let mut operation = json!({
         "operationId": method.name,
         "summary": method.summary,

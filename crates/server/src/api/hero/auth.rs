@@ -15,7 +15,7 @@ use crate::api::access::{Access, KeyRing};
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::find;
-use crate::api::method::Params;
+use crate::api::method::{Params, parsed};
 use crate::api::nonces::VALID_FOR;
 use crate::api::rights::Held;
 
@@ -74,9 +74,7 @@ impl Session {
         let failed = |error: serde_json::Error| ApiError::new(Code::Internal, error.to_string());
         match name {
             "authenticate" => {
-                let params = serde_json::from_value(Value::Object(fields.clone()));
-                let params: Signed =
-                    params.map_err(|error| ApiError::invalid(error.to_string()))?;
+                let params: Signed = parsed(Value::Object(fields.clone()))?;
                 let access = params.check(call).await?;
                 self.become_caller(call.rights.hold(access).await);
                 Ok(Some(to_raw_value(&true).map_err(failed)?))

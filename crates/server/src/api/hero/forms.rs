@@ -6,7 +6,7 @@ use std::time::Duration;
 use meshwork::JobRequest;
 use meshwork_model::job::Job;
 use meshwork_model::name::ScriptType;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::api::error::ApiError;
@@ -34,10 +34,15 @@ pub(super) struct HeroJob {
     concurrent: Option<bool>,
     log_path: Option<String>,
     env_vars: BTreeMap<String, String>,
-    #[serde(alias = "dependencies")]
+    #[serde(alias = "dependencies", deserialize_with = "some_or_none")]
     prerequisites: Vec<String>,
     /// Runner of the third generation, whose jobs are queued when they are created.
     pub(super) runner_id: Option<Value>,
+}
+
+/// Reads a list that may be null.
+fn some_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// A number or a text.
@@ -50,14 +55,11 @@ fn text(value: Option<Value>) -> String {
 }
 
 impl HeroJob {
-    /// Returns a script of the default type.
-    pub(super) fn script(script: String, script_type: Option<String>, after: Vec<String>) -> Self {
-        Self {
-            script: Some(script),
-            script_type,
-            prerequisites: after,
-            ..Self::default()
-        }
+    /// Gives it the type of OSIS if it has none.
+    pub(super) fn or_osis(mut self) -> Self {
+        self.script_type
+            .get_or_insert_with(|| ScriptType::OSIS.to_owned());
+        self
     }
 
     /// Returns the time that a caller waits for the job: its timeout and a little more.
@@ -72,11 +74,17 @@ impl HeroJob {
             .script
             .ok_or_else(|| ApiError::invalid("script: give one"))?;
         // Rhai is the language of OSIS, as which no queue is named.
-        let kind = self.script_type.map(|kind| kind.to_ascii_lowercase());
-        let kind = kind
-            .as_deref()
-            .filter(|kind| *kind != "rhai" && !kind.is_empty());
-        let kind = kind.unwrap_or(ScriptType::OSIS);
+        let kind = self.script_type.unwrap_or_default().to_ascii_lowercase();
+        let kind = match kind.as_str() {
+            // Jobs of the third generation name a runner instead of a type.
+            "" if self.runner_id.is_some() => ScriptType::OSIS,
+            "" => {
+                let message = "script_type: give one: osis, sal, v or python";
+                return Err(ApiError::invalid(message));
+            }
+            "rhai" => ScriptType::OSIS,
+            kind => kind,
+        };
         let mut request = JobRequest::new(parse("script_type", kind)?, script);
         if let Some(id) = self.id.filter(|id| !id.is_empty()) {
             request = request.id(parse("id", &id)?);

@@ -17,20 +17,6 @@ const MOST_JOBS: usize = 1000;
 /// Pages of records that one call reads at most.
 const MOST_PAGES: usize = 1000;
 
-/// A job that comes in `job`, or as the parameters themselves.
-#[derive(Debug, Deserialize)]
-pub(super) struct JobParams {
-    job: Option<HeroJob>,
-    #[serde(flatten)]
-    flat: HeroJob,
-}
-
-impl JobParams {
-    fn job(self) -> HeroJob {
-        self.job.unwrap_or(self.flat)
-    }
-}
-
 /// The id of a job.
 #[derive(Debug, Deserialize)]
 pub(super) struct IdParams {
@@ -47,15 +33,6 @@ impl IdParams {
 /// Nothing, whatever is given.
 #[derive(Debug, Deserialize)]
 pub(super) struct NoParams {}
-
-/// A script.
-#[derive(Debug, Deserialize)]
-pub(super) struct ScriptParams {
-    script: String,
-    script_type: Option<String>,
-    #[serde(default)]
-    prerequisites: Option<Vec<String>>,
-}
 
 /// The output of a script.
 #[derive(Debug, Serialize)]
@@ -92,8 +69,7 @@ pub(super) struct JobStatus {
     updated_at: String,
 }
 
-pub(super) async fn create(call: Call, params: JobParams) -> Result<String, ApiError> {
-    let job = params.job();
+pub(super) async fn create(call: Call, job: HeroJob) -> Result<String, ApiError> {
     // There is no other way to start a job of the third generation.
     let held = job.runner_id.is_none();
     Ok(call.client.enqueue(job.request(held)?).await?.to_string())
@@ -148,23 +124,17 @@ fn output(job: &Job) -> Result<String, ApiError> {
     }
 }
 
-pub(super) async fn run(call: Call, params: JobParams) -> Result<String, ApiError> {
-    output(&ended(&call, params.job()).await?)
-}
-
-pub(super) async fn run_script(call: Call, params: ScriptParams) -> Result<String, ApiError> {
-    let after = params.prerequisites.unwrap_or_default();
-    let job = HeroJob::script(params.script, params.script_type, after);
+pub(super) async fn run(call: Call, job: HeroJob) -> Result<String, ApiError> {
     output(&ended(&call, job).await?)
 }
 
-pub(super) async fn play(call: Call, params: ScriptParams) -> Result<PlayResult, ApiError> {
-    let output = run_script(call, params).await?;
+pub(super) async fn play(call: Call, job: HeroJob) -> Result<PlayResult, ApiError> {
+    let output = run(call, job.or_osis()).await?;
     Ok(PlayResult { output })
 }
 
-pub(super) async fn run_outcome(call: Call, params: JobParams) -> Result<Outcome, ApiError> {
-    Ok(outcome(&ended(&call, params.job()).await?))
+pub(super) async fn run_outcome(call: Call, job: HeroJob) -> Result<Outcome, ApiError> {
+    Ok(outcome(&ended(&call, job).await?))
 }
 
 async fn read(call: &Call, params: &IdParams) -> Result<Job, ApiError> {

@@ -21,7 +21,7 @@ pub use table::HERO;
 
 use super::call::Call;
 use super::error::{ApiError, Code};
-use super::method::Method;
+use super::method::{Method, parsed};
 
 /// The API that a name is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +60,8 @@ pub struct HeroMethod {
     positions: &'static [&'static str],
     /// Parameters that tell it from a method of the table with the same name; empty if there is none.
     marks: &'static [&'static str],
+    /// True if its parameters are a job: in `job`, or by themselves.
+    takes_job: bool,
     run: Box<Run>,
 }
 
@@ -83,10 +85,9 @@ impl HeroMethod {
         F: Future<Output = Result<R, ApiError>> + Send + 'static,
     {
         let run = move |call: Call, fields: Fields| {
-            let params = serde_json::from_value::<P>(Value::Object(fields));
+            let params = parsed::<P>(Value::Object(fields));
             async move {
-                let params = params.map_err(|error| ApiError::invalid(error.to_string()))?;
-                let result = handler(call, params).await?;
+                let result = handler(call, params?).await?;
                 let failed =
                     |error: serde_json::Error| ApiError::new(Code::Internal, error.to_string());
                 to_raw_value(&result).map_err(failed)
@@ -101,8 +102,15 @@ impl HeroMethod {
             scope,
             positions,
             marks: &[],
+            takes_job: false,
             run: Box::new(run),
         }
+    }
+
+    /// Says that its parameters are a job.
+    fn of_job(mut self) -> Self {
+        self.takes_job = true;
+        self
     }
 
     /// Says that no public source has the name.
@@ -140,13 +148,12 @@ impl HeroMethod {
             _ => return None,
         };
         // Some clients put the object into a list.
-        if let [Value::Object(only)] = &list[..]
-            && only
-                .keys()
-                .all(|name| self.positions.contains(&name.as_str()) || is_secret(name))
-            && !only.is_empty()
-        {
-            return Some(only.clone());
+        if let [Value::Object(only)] = &mut list[..] {
+            let is_named =
+                |name: &String| self.positions.contains(&name.as_str()) || is_secret(name);
+            if self.takes_job || (!only.is_empty() && only.keys().all(is_named)) {
+                return Some(std::mem::take(only));
+            }
         }
         let is_of_it = list.len() <= self.positions.len();
         is_of_it.then(|| {
@@ -155,6 +162,15 @@ impl HeroMethod {
                 .map(|(name, value)| ((*name).to_owned(), value))
                 .collect()
         })
+    }
+}
+
+/// Returns the fields of a job, which may be in `job`.
+fn of_job(mut fields: Fields) -> Result<Fields, ApiError> {
+    match fields.remove("job") {
+        None => Ok(fields),
+        Some(Value::Object(job)) => Ok(job),
+        Some(_) => Err(ApiError::invalid("job: give an object")),
     }
 }
 
@@ -191,6 +207,11 @@ pub(crate) async fn run(
     let secret = secrets.iter().find_map(Value::as_str);
     Some(
         async move {
+            let changes = method.scope.is_some_and(|scope| scope != Scope::Viewer);
+            if changes && call.idempotency_key.is_some() {
+                let message = format!("Idempotency-Key: {name} takes none: give the job an id");
+                return Err(ApiError::invalid(message));
+            }
             session.identify(&mut call, secret).await?;
             let watched = call.clone();
             let run = async {
@@ -202,6 +223,9 @@ pub(crate) async fn run(
                 }
                 if let Some(result) = session.run(&call, method.name, &fields).await? {
                     return Ok(result);
+                }
+                if method.takes_job {
+                    fields = of_job(fields)?;
                 }
                 (method.run)(call, fields).await
             };
@@ -236,7 +260,17 @@ mod tests {
             (
                 "create_job",
                 r#"[{"script":"1"}]"#,
-                Some(r#"{"job":{"script":"1"}}"#),
+                Some(r#"{"script":"1"}"#),
+            ),
+            (
+                "run_job",
+                r#"[{"caller_id":"c","script":"1"}]"#,
+                Some(r#"{"caller_id":"c","script":"1"}"#),
+            ),
+            (
+                "run_job",
+                r#"["1","osis"]"#,
+                Some(r#"{"script":"1","script_type":"osis"}"#),
             ),
             (
                 "jobs.create",

@@ -1,7 +1,8 @@
 //! Runners of Hero's supervisor: the workers of jobs outside contexts.
 
 use meshwork_model::worker_request::WorkerRequest;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::jobs::NoParams;
@@ -18,35 +19,36 @@ pub(super) struct RunnerParams {
     name: String,
 }
 
-/// State of a runner.
-#[derive(Debug, Serialize)]
-pub(super) enum Status {
-    Running,
-    Stopped,
-}
-
-async fn names(call: &Call) -> Result<Vec<String>, ApiError> {
+/// Returns the names of the workers. One of several types has an entry for each.
+async fn names(call: &Call) -> Result<BTreeSet<String>, ApiError> {
     let found = call.found().await?;
     let names = found.workers.iter().filter_map(|it| it.worker.clone());
     Ok(names.collect())
 }
 
-pub(super) async fn list(call: Call, _: NoParams) -> Result<Vec<String>, ApiError> {
+/// Refuses a runner that does not exist.
+async fn check(call: &Call, name: &str) -> Result<(), ApiError> {
+    match names(call).await?.contains(name) {
+        true => Ok(()),
+        false => {
+            let message = format!("there is no runner {name:?}");
+            Err(ApiError::new(Code::NotFound, message).hint("list_runners lists them"))
+        }
+    }
+}
+
+pub(super) async fn list(call: Call, _: NoParams) -> Result<BTreeSet<String>, ApiError> {
     names(&call).await
 }
 
-pub(super) async fn status(call: Call, params: RunnerParams) -> Result<Status, ApiError> {
-    Ok(match names(&call).await?.contains(&params.name) {
-        true => Status::Running,
-        false => Status::Stopped,
-    })
+/// A runner that has stopped is none.
+pub(super) async fn status(call: Call, params: RunnerParams) -> Result<&'static str, ApiError> {
+    check(&call, &params.name).await?;
+    Ok("Running")
 }
 
 pub(super) async fn stop(call: Call, params: RunnerParams) -> Result<(), ApiError> {
-    if !names(&call).await?.contains(&params.name) {
-        let message = format!("there is no runner {:?}", params.name);
-        return Err(ApiError::new(Code::NotFound, message));
-    }
+    check(&call, &params.name).await?;
     let stopped = call
         .client
         .request_worker(&params.name, WorkerRequest::Stop, WAIT);

@@ -41,7 +41,8 @@ fn dispatcher() -> Vec<HeroMethod> {
             user,
             &["job", "worker_id"],
             jobs::run,
-        ),
+        )
+        .of_job(),
         HeroMethod::new(
             Dispatcher,
             ("list_jobs", "`job.list`"),
@@ -86,16 +87,11 @@ fn first() -> Vec<HeroMethod> {
             user,
             job,
             jobs::create,
-        ),
+        )
+        .of_job(),
         HeroMethod::new(First, ("start_job", "`job.run_now`"), user, ID, jobs::start),
-        HeroMethod::new(
-            First,
-            ("run_job", "`job.run`"),
-            user,
-            script,
-            jobs::run_script,
-        ),
-        HeroMethod::new(First, ("play", "`job.run`"), user, script, jobs::play),
+        HeroMethod::new(First, ("run_job", "`job.run`"), user, script, jobs::run).of_job(),
+        HeroMethod::new(First, ("play", "`job.run`"), user, script, jobs::play).of_job(),
         HeroMethod::new(
             First,
             ("get_job_output", "`job.result`"),
@@ -153,7 +149,8 @@ fn second() -> Vec<HeroMethod> {
             user,
             job,
             jobs::create,
-        ),
+        )
+        .of_job(),
         HeroMethod::new(Second, ("jobs.list", "`job.list`"), viewer, &[], jobs::list),
         HeroMethod::new(
             Second,
@@ -162,7 +159,8 @@ fn second() -> Vec<HeroMethod> {
             job,
             jobs::run_outcome,
         )
-        .marked(SECOND),
+        .marked(SECOND)
+        .of_job(),
         HeroMethod::new(
             Second,
             ("job.start", "`job.run_now`"),

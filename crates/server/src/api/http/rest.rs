@@ -52,6 +52,7 @@ pub(super) async fn call(
     let _slot = shared.slot()?;
     let result = method.call(call.clone(), params).await?;
     let status = call.status().unwrap_or(method.status);
+    debug_assert!(method.goes_on || call.status().is_none(), "{}", method.name);
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
     Ok(json(status, result.get().to_owned()))
 }
@@ -124,7 +125,7 @@ pub(super) fn check_content_type(head: &HeaderMap) -> Result<(), Problem> {
 }
 
 /// Reads the idempotency key. The draft of its header writes it in quotes; both forms are the same key.
-fn idempotency_key(head: &HeaderMap) -> Result<Option<String>, ApiError> {
+pub(super) fn idempotency_key(head: &HeaderMap) -> Result<Option<String>, ApiError> {
     let Some(value) = head.get("idempotency-key") else {
         return Ok(None);
     };

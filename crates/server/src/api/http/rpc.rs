@@ -14,9 +14,11 @@ use serde_json::value::RawValue;
 use super::problem::Problem;
 use super::{Shared, json, rest};
 use crate::api::access::{Access, Secrets};
+use crate::api::call::Call;
+use crate::api::error::ApiError;
 use crate::api::find;
 use crate::api::hero::{self, Session};
-use crate::api::rpc::{Failure, Handler, answer, named, no_method};
+use crate::api::rpc::{Failure, Handler, answer, is_batch, named, no_method};
 use crate::http::guard::Permit;
 
 /// Runs the methods of the table for a caller.
@@ -24,6 +26,16 @@ pub(super) struct Table<'a> {
     pub(super) shared: &'a Shared,
     pub(super) access: Option<&'a Access>,
     pub(super) session: &'a Session,
+    /// `Idempotency-Key` of a single request.
+    pub(super) key: Option<String>,
+}
+
+impl Table<'_> {
+    fn call(&self) -> Call {
+        let mut call = self.shared.call(self.access.cloned().map(Extension));
+        call.idempotency_key.clone_from(&self.key);
+        call
+    }
 }
 
 impl Handler for Table<'_> {
@@ -33,15 +45,13 @@ impl Handler for Table<'_> {
         params: Option<&'a RawValue>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, Failure>> {
         async move {
-            let call = self.shared.call(self.access.cloned().map(Extension));
-            if let Some(answer) = hero::run(call, self.session, method, params).await {
+            if let Some(answer) = hero::run(self.call(), self.session, method, params).await {
                 return Ok(answer?);
             }
             let hint = "rpc.discover lists the methods";
             let method = find(method).ok_or_else(|| no_method(method).hint(hint))?;
             let params = named(params)?;
-            let call = self.shared.call(self.access.cloned().map(Extension));
-            Ok(method.call(call, params).await?)
+            Ok(method.call(self.call(), params).await?)
         }
         .boxed()
     }
@@ -57,14 +67,20 @@ pub(super) async fn call(
     let session = Session::new(secrets.map(|Secrets(keys, peer)| (keys, peer)));
     let permit = request.extensions().get::<Arc<Permit>>().cloned();
     rest::check_content_type(request.headers())?;
+    let key = rest::idempotency_key(request.headers())?;
     let received = shared.bodies.read(request.into_body()).await;
     let received = received.map_err(|refusal| Problem::refused(&refusal))?;
+    if key.is_some() && is_batch(received.bytes()) {
+        let message = "Idempotency-Key: a batch of requests takes none: send them one by one";
+        return Err(ApiError::invalid(message).into());
+    }
     let _busy = permit.as_ref().map(Permit::busy);
     let _slot = shared.slot()?;
     let table = Table {
         shared: &shared,
         access: access.as_ref(),
         session: &session,
+        key,
     };
     Ok(match answer(&table, received.bytes()).await {
         Some(text) => json(StatusCode::OK, text),

@@ -290,6 +290,7 @@ impl Handler for SocketCall<'_> {
                         shared: &self.session.shared,
                         access: self.session.access.as_ref(),
                         session: &self.session.login,
+                        key: None,
                     };
                     table.run(method, params).await
                 }

@@ -60,7 +60,9 @@ impl FromStr for Position {
                 },
             })
         };
-        parse().ok_or_else(|| InvalidPosition(text.chars().take(64).collect()))
+        // No entry follows the last id, after which the store refuses to look.
+        let parsed = parse().filter(|it| (it.ms, it.sequence) < (u64::MAX, u64::MAX));
+        parsed.ok_or_else(|| InvalidPosition(text.chars().take(64).collect()))
     }
 }
 

@@ -46,7 +46,7 @@ pub(in crate::api) fn methods() -> Vec<Method> {
         Method::new(
             ("batch.list", Viewer),
             (Get, "/v1/batches"),
-            "List batches, the newest first",
+            "List batches: those that have not ended, then the others, the last ended first",
             list,
         ),
         Method::new(
@@ -152,21 +152,28 @@ async fn get(call: Call, params: IdParams) -> Result<Reply<BatchView>, ApiError>
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "BatchListParams")]
 struct ListParams {
-    /// Greatest number of batches, 1 to 1000. Default: 100.
+    /// Greatest number of batches, 1 to 1000. Default: 100. A page may have fewer, although more follow.
     limit: Option<usize>,
+    /// `next` of the page before.
+    cursor: Option<String>,
 }
 
-/// Batches.
+/// Page of batches.
 #[derive(Debug, Serialize, JsonSchema)]
-struct BatchList {
-    /// The batches, the newest first.
+struct BatchPage {
+    /// The batches.
     batches: Vec<BatchView>,
+    /// Cursor of the next page; null after the last one.
+    next: Option<String>,
 }
 
-async fn list(call: Call, params: ListParams) -> Result<Reply<BatchList>, ApiError> {
-    let batches = call.client.batches(params::limit(params.limit)?).await?;
+async fn list(call: Call, params: ListParams) -> Result<Reply<BatchPage>, ApiError> {
+    let limit = params::limit(params.limit)?;
+    let from = params::offset(params.cursor.as_deref())?;
+    let (batches, more) = call.client.broker().batches(from, limit).await?;
     let batches = batches.iter().map(BatchView::from).collect();
-    Ok(Reply::new(&BatchList { batches }))
+    let next = more.then(|| (from + limit).to_string());
+    Ok(Reply::new(&BatchPage { batches, next }))
 }
 
 /// The batch and the reason.

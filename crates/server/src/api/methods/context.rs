@@ -14,6 +14,7 @@ use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
 use crate::api::params;
+use crate::api::place::Page;
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
@@ -68,11 +69,19 @@ async fn get(call: Call, params: ContextParams) -> Result<Reply<ContextView>, Ap
 /// A page.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "PageParams")]
-struct PageParams {
+pub(super) struct PageParams {
     /// Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow.
     limit: Option<usize>,
     /// `next` of the page before.
     cursor: Option<String>,
+}
+
+impl PageParams {
+    /// Returns a page of a list that is read whole.
+    pub(super) fn page<T>(&self, all: impl IntoIterator<Item = T>) -> Result<Page<T>, ApiError> {
+        let limit = params::limit(self.limit)?;
+        params::page(all, self.cursor.as_deref(), limit)
+    }
 }
 
 /// Page of contexts.
@@ -85,13 +94,11 @@ struct ContextPage {
 }
 
 async fn list(call: Call, params: PageParams) -> Result<Reply<ContextPage>, ApiError> {
-    let limit = params::limit(params.limit)?;
-    let from = params::offset(params.cursor.as_deref())?;
     let caller = call.trusted().await?;
-    let all = call.node().contexts().await?;
+    let (page, next) = params.page(call.node().contexts().await?)?;
     let slots = call.node().slots().await?;
     let mut contexts = Vec::new();
-    for context in all.iter().skip(from).take(limit) {
+    for context in &page {
         if call.check_context(context.id()).is_err() {
             continue;
         }
@@ -103,8 +110,7 @@ async fn list(call: Call, params: PageParams) -> Result<Reply<ContextPage>, ApiE
         }
     }
     // The position tells how many contexts there are.
-    let more = all.len() > from + limit && call.access.context().is_none();
-    let next = more.then(|| (from + limit).to_string());
+    let next = next.filter(|_| call.access.context().is_none());
     Ok(Reply::new(&ContextPage { contexts, next }))
 }
 
@@ -161,13 +167,10 @@ struct ActorPage {
 }
 
 async fn actors(call: Call, params: PageParams) -> Result<Reply<ActorPage>, ApiError> {
-    let limit = params::limit(params.limit)?;
-    let from = params::offset(params.cursor.as_deref())?;
     let seen = visible(&call).await?;
     let mut all = call.node().actors().await?;
     all.retain(|actor| seen.as_ref().is_none_or(|seen| seen.contains(&actor.id)));
-    let page = all.iter().skip(from).take(limit);
-    let actors = page.map(ActorView::from).collect();
-    let next = (all.len() > from + limit).then(|| (from + limit).to_string());
+    let (page, next) = params.page(all)?;
+    let actors = page.iter().map(ActorView::from).collect();
     Ok(Reply::new(&ActorPage { actors, next }))
 }

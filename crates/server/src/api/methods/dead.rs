@@ -168,7 +168,7 @@ impl ListParams {
 pub(super) fn read(cursor: &str) -> Result<DeadCursor, ApiError> {
     let read = cursor.split_once('/');
     let read = read.and_then(|(at, id)| Some(DeadCursor::at(at.parse().ok()?, id)));
-    read.ok_or_else(|| ApiError::invalid("cursor: give `next` of the page before"))
+    read.ok_or_else(params::wrong_cursor)
 }
 
 async fn get(call: Call, params: IdParams) -> Result<Reply<JobView<'static>>, ApiError> {

@@ -250,16 +250,16 @@ async fn list(call: Call, params: ListParams) -> Result<Reply<FlowPage>, ApiErro
     let (_, flows) = call
         .flows(params.context, (Object::Flow, Operation::Read))
         .await?;
-    let (flows, more) = match &params.name {
-        None => flows.client().page(from, limit).await?,
+    let (flows, next) = match &params.name {
+        None => {
+            let (page, more) = flows.client().page(from, limit).await?;
+            (page, more.then(|| (from + limit).to_string()))
+        }
         Some(name) => {
             let named = flows.client().list_named(name).await?;
-            let more = named.len() > from + limit;
-            let page = named.into_iter().skip(from).take(limit);
-            (page.collect(), more)
+            params::page(named, params.cursor.as_deref(), limit)?
         }
     };
-    let next = more.then(|| (from + limit).to_string());
     Ok(Reply::new(&FlowPage { flows, next }))
 }
 

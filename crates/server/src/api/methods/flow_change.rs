@@ -25,7 +25,8 @@ pub(in crate::api) fn methods() -> Vec<Method> {
             cancel,
         )
         .also(&["flow.stop"])
-        .in_contexts(),
+        .in_contexts()
+        .goes_on(),
         Method::new(
             ("flow.retry", User),
             (Post, "/v1/flows/{id}/retry"),

@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
+use crate::api::live::Position;
 use crate::api::method::{HttpVerb, Method, Reply};
+use crate::api::params::wrong_cursor;
 
 /// Greatest number of lines of a page.
 const MOST_LINES: usize = 1000;
@@ -100,14 +102,20 @@ fn sources(view: &FlowView, job: Option<&str>, key: impl Fn(&str) -> Option<JobI
 }
 
 /// Reads a cursor: the number of a job among the sources, and the last line of it that was given.
-fn position(cursor: Option<&str>) -> Result<(usize, Option<String>), ApiError> {
+pub(in crate::api) fn position(cursor: Option<&str>) -> Result<(usize, Option<String>), ApiError> {
     let Some(cursor) = cursor else {
         return Ok((0, None));
     };
-    let wrong = || ApiError::invalid("cursor: give `next` of the page before");
-    let (at, id) = cursor.split_once('.').ok_or_else(wrong)?;
+    let (at, id) = cursor.split_once('.').ok_or_else(wrong_cursor)?;
     let id = Some(id.to_owned()).filter(|id| !id.is_empty());
-    Ok((at.parse().map_err(|_| wrong())?, id))
+    if id
+        .as_ref()
+        .is_some_and(|id| id.parse::<Position>().is_err())
+    {
+        return Err(wrong_cursor());
+    }
+    let at = at.parse::<u32>().map_err(|_| wrong_cursor())?;
+    Ok((at as usize, id))
 }
 
 async fn logs(call: Call, params: LogsParams) -> Result<Reply<FlowLogPage>, ApiError> {

@@ -35,6 +35,7 @@ pub(in crate::api) fn methods() -> Vec<Method> {
         )
         .also(&["job.submit", "job.enqueue"])
         .creates()
+        .goes_on()
         .keyed()
         .waits(),
         Method::new(
@@ -70,7 +71,8 @@ pub(in crate::api) fn methods() -> Vec<Method> {
             "Cancel a job; a running one gets a request to stop",
             cancel,
         )
-        .also(&["job.stop"]),
+        .also(&["job.stop"])
+        .goes_on(),
         Method::new(
             ("job.retry", User),
             (Post, "/v1/jobs/{id}/retry"),
@@ -217,12 +219,14 @@ async fn enqueue_in(call: &Call, params: NewJobParams) -> Result<(JobId, Option<
     if is_named || id.is_some() {
         request = request.request_digest(&call.digest);
     }
+    let by_key = id.is_some();
     match call.client.enqueue(request).await {
         Err(Error::JobExists { id }) => {
             let job = call.client.status(&id).await?;
-            match job.request_digest.as_ref() == Some(&call.digest) {
-                true => Ok((id, route)),
-                false => Err(Error::JobExists { id }.into()),
+            match job.request_digest {
+                Some(digest) if digest == call.digest => Ok((id, route)),
+                Some(_) => Err(other_parameters(&id, by_key)),
+                None => Err(Error::JobExists { id }.into()),
             }
         }
         answer => {
@@ -231,6 +235,16 @@ async fn enqueue_in(call: &Call, params: NewJobParams) -> Result<(JobId, Option<
             Ok((id, route))
         }
     }
+}
+
+/// Error of a name of a job that was used with other parameters.
+fn other_parameters(id: &JobId, by_key: bool) -> ApiError {
+    let named = match by_key {
+        true => format!("this Idempotency-Key made job {id}"),
+        false => format!("there is a job {id} already, made"),
+    };
+    let message = format!("{named} with other parameters");
+    ApiError::new(Code::Conflict, message).hint("give another name, or the same parameters")
 }
 
 /// Waits for the end of a job; `None` if the time is over.

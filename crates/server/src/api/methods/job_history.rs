@@ -11,8 +11,7 @@ use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::live::{Position, placed};
 use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params::{self, moment};
-use crate::api::topic;
+use crate::api::params::{self, moment, parse_some};
 
 /// Log lines of a page.
 const LOG_LINES: usize = 1000;
@@ -78,7 +77,7 @@ struct LogLine {
 
 async fn logs(call: Call, params: LogsParams) -> Result<Reply<LogPage>, ApiError> {
     let limit = params::limit(params.limit.or(Some(LOG_LINES)))?;
-    let after = params.after.as_deref().map(topic::position).transpose()?;
+    let after = parse_some("after", params.after.as_deref())?;
     let after = after.unwrap_or(Position::START);
     let needs = (Object::Job, Operation::Read);
     let (call, id) = call.enter_job(params.context, params.id, needs).await?;
@@ -162,14 +161,15 @@ async fn events(call: Call, params: EventsParams) -> Result<Reply<EventPage>, Ap
     let limit = params::limit(params.limit)?;
     let since = params.since.as_deref();
     let since_ms = since.map(|text| moment("since", text)).transpose()?;
+    let after = parse_some("after", params.after.as_deref())?;
     let needs = (Object::Job, Operation::Read);
     let (call, id) = call.enter_job(params.context, params.id, needs).await?;
     let filter = EventFilter {
         job: Some(id),
         since_ms: since_ms.unwrap_or(0),
     };
-    if let Some(after) = params.after.as_deref() {
-        return events_after(&call, &filter, topic::position(after)?, limit).await;
+    if let Some(after) = after {
+        return events_after(&call, &filter, after, limit).await;
     }
     let page = call.client.events(&filter, limit).await?;
     let events = page.events.into_iter();

@@ -252,36 +252,12 @@ impl ListParams {
         limit: usize,
     ) -> Result<Page<Found>, ApiError> {
         let filter = self.filter(call)?;
-        let (mut from, mut skip) = position(cursor.as_deref())?;
-        let (mut jobs, mut next) = (Vec::new(), None);
-        for _ in 0..MAX_PAGES {
+        let step = async |from: u64| {
             let page = call.client.find(&filter, from).await?;
-            let rest: Vec<_> = page.jobs.into_iter().skip(skip).collect();
-            let room = limit - jobs.len();
-            let is_cut = rest.len() > room;
-            let given = room.min(rest.len());
-            let found = rest.into_iter().map(|job| Found { at_ms: None, job });
-            jobs.extend(found.take(room));
-            (from, skip) = match is_cut {
-                true => (from, skip + given),
-                false => (page.next, 0),
-            };
-            next = (is_cut || from != 0).then(|| format!("{from}.{skip}"));
-            if next.is_none() || jobs.len() == limit {
-                break;
-            }
-        }
-        Ok((jobs, next))
+            let found = page.jobs.into_iter();
+            let found = found.map(|job| Found { at_ms: None, job });
+            Ok((found.collect(), page.next))
+        };
+        params::scanned(cursor.as_deref(), limit, MAX_PAGES, step).await
     }
-}
-
-/// Position in a search: a page of records, and the jobs of it that were given already.
-fn position(cursor: Option<&str>) -> Result<(u64, usize), ApiError> {
-    let Some(cursor) = cursor else {
-        return Ok((0, 0));
-    };
-    let parts = cursor.split_once('.');
-    parts
-        .and_then(|(page, skip)| Some((page.parse().ok()?, skip.parse().ok()?)))
-        .ok_or_else(|| ApiError::invalid("cursor: give `next` of the page before"))
 }

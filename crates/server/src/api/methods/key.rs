@@ -8,7 +8,7 @@ use meshwork_model::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::queue::NoParams;
+use super::context::PageParams;
 use crate::api::access::{Access, new_key};
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
@@ -101,13 +101,15 @@ struct NewKey<'a> {
     view: KeyView,
 }
 
-/// Keys of the API.
+/// Page of keys of the API.
 #[derive(Debug, Serialize, JsonSchema)]
 struct KeyList {
     /// The keys, by name.
     keys: Vec<KeyView>,
-    /// Records that cannot be read, with the reason.
+    /// Records of the page that cannot be read, with the reason.
     unreadable: Vec<String>,
+    /// Cursor of the next page; null after the last one.
+    next: Option<String>,
 }
 
 impl From<&ApiKey> for KeyView {
@@ -213,17 +215,24 @@ async fn create(call: Call, params: CreateParams) -> Result<Reply<NewKey<'static
     }))
 }
 
-async fn list(call: Call, _: NoParams) -> Result<Reply<KeyList>, ApiError> {
-    let (mut keys, mut unreadable) = (Vec::new(), Vec::new());
+async fn list(call: Call, params: PageParams) -> Result<Reply<KeyList>, ApiError> {
     let own = own_key(&call);
-    for key in call.client.broker().api_keys().await? {
+    let mut all = call.client.broker().api_keys().await?;
+    // A key sees those within its rights alone.
+    all.retain(|key| own.is_none_or(|own| key.as_ref().is_ok_and(|key| is_within(own, key))));
+    let (page, next) = params.page(all)?;
+    let (mut keys, mut unreadable) = (Vec::new(), Vec::new());
+    for key in page {
         match key {
-            Ok(key) if own.is_none_or(|own| is_within(own, &key)) => keys.push(KeyView::from(&key)),
-            Err(error) if own.is_none() => unreadable.push(error.to_string()),
-            _ => {}
+            Ok(key) => keys.push(KeyView::from(&key)),
+            Err(error) => unreadable.push(error.to_string()),
         }
     }
-    Ok(Reply::new(&KeyList { keys, unreadable }))
+    Ok(Reply::new(&KeyList {
+        keys,
+        unreadable,
+        next,
+    }))
 }
 
 /// The name of a key.

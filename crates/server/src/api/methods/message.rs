@@ -229,11 +229,9 @@ struct MessagePage {
 
 async fn list(call: Call, params: ListParams) -> Result<Reply<MessagePage>, ApiError> {
     let limit = params::limit(params.limit)?;
-    let from = params::offset(params.cursor.as_deref())?;
     let (context, caller) = call.context(Some(params.context)).await?;
     let all = context.messages(&caller).await?;
-    let next = (all.len() > from + limit).then(|| (from + limit).to_string());
-    let page = all.into_iter().skip(from).take(limit);
-    let messages = page.map(open_view).collect();
+    let (page, next) = params::page(all, params.cursor.as_deref(), limit)?;
+    let messages = page.into_iter().map(open_view).collect();
     Ok(Reply::new(&MessagePage { messages, next }))
 }

@@ -4,13 +4,10 @@ use meshwork_model::api_key::Scope;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::queue::NoParams;
+use super::context::PageParams;
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
-
-/// Greatest number of types that are listed.
-const MAX_TYPES: usize = 100;
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
@@ -22,11 +19,13 @@ pub(in crate::api) fn methods() -> Vec<Method> {
     )]
 }
 
-/// Types that migrate.
+/// Page of the types that migrate.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Migrations {
-    /// The types, by name, at most 100.
+    /// The types, by name.
     types: Vec<MigratingType>,
+    /// Cursor of the next page; null after the last one.
+    next: Option<String>,
 }
 
 /// A type that migrates.
@@ -43,10 +42,11 @@ struct MigratingType {
     waiting: Option<usize>,
 }
 
-async fn list(call: Call, _: NoParams) -> Result<Reply<Migrations>, ApiError> {
+async fn list(call: Call, params: PageParams) -> Result<Reply<Migrations>, ApiError> {
     let broker = call.client.broker();
+    let (page, next) = params.page(broker.migrations().await?)?;
     let mut types = Vec::new();
-    for (script_type, migration) in broker.migrations().await?.into_iter().take(MAX_TYPES) {
+    for (script_type, migration) in page {
         let list = migration.list;
         let waiting = match list.is_per_worker() {
             true => None,
@@ -59,5 +59,5 @@ async fn list(call: Call, _: NoParams) -> Result<Reply<Migrations>, ApiError> {
             waiting,
         });
     }
-    Ok(Reply::new(&Migrations { types }))
+    Ok(Reply::new(&Migrations { types, next }))
 }

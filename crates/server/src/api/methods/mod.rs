@@ -18,6 +18,7 @@ pub(super) mod migration;
 pub(super) mod new_job;
 pub(super) mod queue;
 pub(super) mod queue_history;
+pub(super) mod queue_limit;
 pub(super) mod runner;
 pub(super) mod schedule;
 pub(super) mod spread;

@@ -1,26 +1,22 @@
 //! Methods of queues.
 
-use std::collections::BTreeMap;
-
 use meshwork::view::{QueueSettingsView, QueueView};
 use meshwork_broker::QueueDepth;
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::api_key::Scope;
 use meshwork_model::keys::hero::JobKeys;
-use meshwork_model::queue::{QueueSetting, Rate};
-use meshwork_model::sandbox::Limit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::call::Call;
-use crate::api::error::ApiError;
+use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params::{parse, parse_some};
+use crate::api::params;
 use crate::api::place::{Each, Place};
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
-    use HttpVerb::{Get, Post, Put};
+    use HttpVerb::{Get, Post};
     use Scope::{Admin, Viewer};
     vec![
         Method::new(
@@ -60,18 +56,12 @@ pub(in crate::api) fn methods() -> Vec<Method> {
             purge,
         )
         .waits(),
-        Method::new(
-            ("queue.limit", Admin),
-            (Put, "/v1/queues/{queue}/limits"),
-            "Change the limits of a queue; those that are not given stay, null removes one",
-            limit,
-        ),
     ]
 }
 
 /// Permissions that calls need in a context.
 pub(super) const READ: (Object, Operation) = (Object::Queue, Operation::Read);
-const CHANGE: (Object, Operation) = (Object::Queue, Operation::Update);
+pub(super) const CHANGE: (Object, Operation) = (Object::Queue, Operation::Update);
 
 /// No parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -81,7 +71,20 @@ pub(super) struct NoParams {}
 /// A queue.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "QueueParams")]
-struct QueueParams {
+pub(super) struct QueueParams {
+    /// The queue: `TYPE`, `TYPE:group:GROUP`, or its whole key.
+    pub(super) queue: String,
+    /// Its context; none for a queue outside contexts.
+    pub(super) context: Option<u32>,
+    /// True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
+    #[serde(default)]
+    pub(super) spread: bool,
+}
+
+/// A queue to be changed.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "QueueChangeParams")]
+struct ChangeParams {
     /// The queue: `TYPE`, `TYPE:group:GROUP`, or its whole key.
     queue: String,
     /// Its context; none for a queue outside contexts.
@@ -89,13 +92,46 @@ struct QueueParams {
     /// True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
     #[serde(default)]
     spread: bool,
+    /// True to change it although it does not exist yet: no job was enqueued to it, no worker has listened to it, and it has
+    /// no settings.
+    #[serde(default)]
+    create: bool,
 }
 
-/// The queues.
+impl ChangeParams {
+    fn parts(self) -> (QueueParams, bool) {
+        let Self {
+            queue,
+            context,
+            spread,
+            create,
+        } = self;
+        let params = QueueParams {
+            queue,
+            context,
+            spread,
+        };
+        (params, create || spread)
+    }
+}
+
+/// Refuses to change a queue that does not exist yet: its name may be wrong. The parts of a spread queue exist.
+pub(super) async fn refuse_unknown(call: &Call, list: &str, create: bool) -> Result<(), ApiError> {
+    if create || call.client.is_used(list).await? {
+        return Ok(());
+    }
+    let name = call.client.broker().keys().queue_name(list);
+    let message = format!("the queue {name} does not exist yet; nothing was changed");
+    Err(ApiError::new(Code::NotFound, message).hint("correct its name, or give create: true"))
+}
+
+/// Page of queues.
 #[derive(Debug, Serialize, JsonSchema)]
 struct QueueList {
     /// The queues, by part and name. Lists of other priorities are given if they have jobs or a limit.
     queues: Vec<ListedQueue>,
+    /// Cursor of the next page; null after the last one.
+    next: Option<String>,
     /// Age of the scan that found them, in milliseconds.
     age_ms: u64,
 }
@@ -112,7 +148,7 @@ struct ListedQueue {
 
 /// Queue with its jobs by state. Numbers of a spread queue are the sums of its parts, its settings those of the first part.
 #[derive(Debug, Serialize, JsonSchema)]
-struct QueueState {
+pub(super) struct QueueState {
     /// List of the queue; name of a spread queue.
     queue: String,
     /// Number of its context, a part of a spread queue; null outside contexts, and for all parts together.
@@ -164,18 +200,33 @@ struct ListParams {
     /// True for the parts of all spread queues, whose keys are scanned by the call.
     #[serde(default)]
     spread: bool,
+    /// Greatest number of queues, 1 to 1000. Default: 100.
+    limit: Option<usize>,
+    /// `next` of the page before.
+    cursor: Option<String>,
 }
 
 async fn list(call: Call, params: ListParams) -> Result<Reply<QueueList>, ApiError> {
-    let ListParams { context, spread } = params;
-    let place = Place { context, spread };
+    let limit = params::limit(params.limit)?;
+    let place = Place {
+        context: params.context,
+        spread: params.spread,
+    };
     let calls = call.clone().enter_all(place, None, READ).await?;
     let age_ms = match place.is_outside() {
         true => call.found().await?.age_ms(),
         false => 0,
     };
-    let queues = calls.each(listed).await?.all();
-    Ok(Reply::new(&QueueList { queues, age_ms }))
+    let read = async |call: Call, cursor: Option<String>, limit| {
+        params::page(listed(call).await?, cursor.as_deref(), limit)
+    };
+    let page = calls.page(params.cursor.as_deref(), limit, read);
+    let (queues, next) = page.await?;
+    Ok(Reply::new(&QueueList {
+        queues,
+        next,
+        age_ms,
+    }))
 }
 
 async fn listed(call: Call) -> Result<Vec<ListedQueue>, ApiError> {
@@ -261,7 +312,7 @@ impl QueueState {
 }
 
 /// Changes a queue, or all parts of a spread queue, and reads its state.
-async fn changed<F>(
+pub(super) async fn changed<F>(
     call: Call,
     params: QueueParams,
     needs: (Object, Operation),
@@ -292,8 +343,10 @@ where
     Ok(Reply::new(&state))
 }
 
-async fn pause(call: Call, params: QueueParams) -> Result<Reply<QueueState>, ApiError> {
+async fn pause(call: Call, params: ChangeParams) -> Result<Reply<QueueState>, ApiError> {
+    let (params, create) = params.parts();
     let pause = async |call: Call, list: String| {
+        refuse_unknown(&call, &list, create).await?;
         call.client.pause(&list).await?;
         call.noted("pause queue", &list).await
     };
@@ -308,8 +361,10 @@ async fn resume(call: Call, params: QueueParams) -> Result<Reply<QueueState>, Ap
     changed(call, params, CHANGE, resume).await
 }
 
-async fn drain(call: Call, params: QueueParams) -> Result<Reply<QueueState>, ApiError> {
+async fn drain(call: Call, params: ChangeParams) -> Result<Reply<QueueState>, ApiError> {
+    let (params, create) = params.parts();
     let drain = async |call: Call, list: String| {
+        refuse_unknown(&call, &list, create).await?;
         call.client.start_drain(&list).await?;
         call.noted("drain queue", &list).await
     };
@@ -360,117 +415,4 @@ async fn purge(call: Call, params: QueueParams) -> Result<Reply<Purged>, ApiErro
         },
     };
     Ok(Reply::new(&purged))
-}
-
-/// New limits.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename = "QueueLimitParams")]
-struct LimitParams {
-    /// The queue.
-    queue: String,
-    /// Its context; none for a queue outside contexts.
-    context: Option<u32>,
-    /// True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
-    #[serde(default)]
-    spread: bool,
-    /// Greatest number of jobs that may wait.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "Option<u64>")]
-    length: Option<Option<u64>>,
-    /// Greatest number of jobs that run at once.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "Option<u64>")]
-    concurrency: Option<Option<u64>>,
-    /// Rate at which jobs start, such as `10/1m`.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "Option<String>")]
-    rate: Option<Option<String>>,
-    /// Greatest number of jobs of one key that run at once.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "Option<u64>")]
-    key_concurrency: Option<Option<u64>>,
-    /// Rate at which jobs of one key start.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "Option<String>")]
-    key_rate: Option<Option<String>>,
-    /// Greatest size of a job, in bytes.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "Option<u64>")]
-    payload: Option<Option<u64>>,
-    /// Profile of the sandbox of its jobs: `open`, `standard` or `strict`.
-    #[serde(default, deserialize_with = "given")]
-    #[schemars(with = "Option<String>")]
-    sandbox: Option<Option<String>>,
-    /// Limits of runs, by resource: `memory`, `disk` and `output` in bytes, `cpu` in milliseconds, `processes`, `files`.
-    /// Null removes one.
-    #[serde(default)]
-    run_limits: BTreeMap<String, Option<u64>>,
-    /// True if keys take turns.
-    fair: Option<bool>,
-}
-
-/// Reads a value that may be null, apart from one that is missing.
-fn given<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Option<T>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
-}
-
-/// Returns the changes of the sandbox.
-fn sandbox(
-    profile: Option<Option<String>>,
-    limits: BTreeMap<String, Option<u64>>,
-) -> Result<Vec<QueueSetting>, ApiError> {
-    let profile = profile.map(|name| parse_some("sandbox", name.as_deref()));
-    let profile = profile.transpose()?.map(QueueSetting::Sandbox);
-    let limits = limits.into_iter().map(|(name, value)| {
-        let known = Limit::ALL.into_iter().find(|limit| limit.as_str() == name);
-        let limit = known.ok_or_else(|| {
-            let names = Limit::ALL.map(Limit::as_str).join(", ");
-            ApiError::invalid(format!("run_limits: `{name}` is none of {names}"))
-        })?;
-        Ok(QueueSetting::RunLimit(limit, value))
-    });
-    profile.into_iter().map(Ok).chain(limits).collect()
-}
-
-async fn limit(call: Call, params: LimitParams) -> Result<Reply<QueueState>, ApiError> {
-    let rate = |name: &str, given: &Option<Option<String>>| {
-        let rate = given.as_ref();
-        let parsed = rate.map(|it| it.as_deref().map(|it| parse::<Rate>(name, it)).transpose());
-        parsed.transpose()
-    };
-    let rates = (
-        rate("rate", &params.rate)?,
-        rate("key_rate", &params.key_rate)?,
-    );
-    let sandbox = sandbox(params.sandbox, params.run_limits)?;
-    let settings: Vec<_> = [
-        params.concurrency.map(QueueSetting::Concurrency),
-        rates.0.map(QueueSetting::Rate),
-        params.key_concurrency.map(QueueSetting::KeyConcurrency),
-        rates.1.map(QueueSetting::KeyRate),
-        params.payload.map(QueueSetting::Payload),
-        params.fair.map(QueueSetting::Fair),
-    ]
-    .into_iter()
-    .flatten()
-    .chain(sandbox)
-    .collect();
-    let length = params.length;
-    let queue = QueueParams {
-        queue: params.queue,
-        context: params.context,
-        spread: params.spread,
-    };
-    let limit = async |call: Call, list: String| {
-        if !settings.is_empty() {
-            call.client.update_queue(&list, &settings).await?;
-        }
-        if let Some(length) = length {
-            call.client.set_max_length(Some(&list), length).await?;
-        }
-        call.noted("limit queue", &list).await
-    };
-    changed(call, queue, CHANGE, limit).await
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params::parse;
+use crate::api::params::{self, parse};
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
@@ -101,18 +101,26 @@ async fn get(call: Call, params: IdParams) -> Result<Reply<RunnerView>, ApiError
 struct ListParams {
     /// Number of the context.
     context: u32,
+    /// Greatest number of runners, 1 to 1000. Default: 100.
+    limit: Option<usize>,
+    /// `next` of the page before.
+    cursor: Option<String>,
 }
 
-/// Runners of a context.
+/// Page of the runners of a context.
 #[derive(Debug, Serialize, JsonSchema)]
 struct RunnerList {
     /// The runners, by number.
     runners: Vec<RunnerView>,
+    /// Cursor of the next page; null after the last one.
+    next: Option<String>,
 }
 
 async fn list(call: Call, params: ListParams) -> Result<Reply<RunnerList>, ApiError> {
+    let limit = params::limit(params.limit)?;
     let (context, caller) = call.context(Some(params.context)).await?;
-    let runners = context.runner_states(&caller).await?;
-    let runners = runners.iter().map(RunnerView::from).collect();
-    Ok(Reply::new(&RunnerList { runners }))
+    let all = context.runner_states(&caller).await?;
+    let (page, next) = params::page(all, params.cursor.as_deref(), limit)?;
+    let runners = page.iter().map(RunnerView::from).collect();
+    Ok(Reply::new(&RunnerList { runners, next }))
 }

@@ -11,7 +11,7 @@ use super::new_job::NewJobParams;
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params::{Span, moment, parse_some};
+use crate::api::params::{self, Span, moment, parse_some};
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
@@ -134,6 +134,8 @@ async fn get(call: Call, params: NameParams) -> Result<Reply<ScheduleView>, ApiE
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "ScheduleListParams")]
 struct ListParams {
+    /// Greatest number of schedules, 1 to 1000. Default: 100. A page may have fewer, although more follow.
+    limit: Option<usize>,
     /// `next` of the page before.
     cursor: Option<String>,
 }
@@ -148,18 +150,16 @@ struct SchedulePage {
 }
 
 async fn list(call: Call, params: ListParams) -> Result<Reply<SchedulePage>, ApiError> {
-    let from = match params.cursor.as_deref().map(str::parse) {
-        None => 0,
-        Some(Ok(from)) => from,
-        Some(Err(_)) => {
-            return Err(ApiError::invalid("cursor: give `next` of the page before"));
-        }
+    let limit = params::limit(params.limit)?;
+    let step = async |from: u64| {
+        let page = call.client.schedules(from).await?;
+        let schedules = page.schedules.iter().map(ScheduleView::from);
+        Ok((schedules.collect(), page.next))
     };
-    let page = call.client.schedules(from).await?;
-    Ok(Reply::new(&SchedulePage {
-        schedules: page.schedules.iter().map(ScheduleView::from).collect(),
-        next: (page.next != 0).then(|| page.next.to_string()),
-    }))
+    let cursor = params.cursor.as_deref();
+    // One step, so that a call costs the same in a large store.
+    let (schedules, next) = params::scanned(cursor, limit, 1, step).await?;
+    Ok(Reply::new(&SchedulePage { schedules, next }))
 }
 
 async fn pause(call: Call, params: NameParams) -> Result<Reply<ScheduleView>, ApiError> {

@@ -8,7 +8,7 @@ use meshwork_model::worker_request::WorkerRequest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::queue::NoParams;
+use super::context::PageParams;
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
@@ -47,11 +47,13 @@ pub(in crate::api) fn methods() -> Vec<Method> {
     ]
 }
 
-/// The workers.
+/// Page of workers.
 #[derive(Debug, Serialize, JsonSchema)]
 struct WorkerList {
-    /// The workers.
+    /// The workers. A worker of several types has an entry for each.
     workers: Vec<WorkerInfo>,
+    /// Cursor of the next page; null after the last one.
+    next: Option<String>,
     /// Age of the scan that found them, in milliseconds.
     age_ms: u64,
 }
@@ -75,10 +77,14 @@ struct Obeyed {
     result: &'static str,
 }
 
-async fn list(call: Call, _: NoParams) -> Result<Reply<WorkerList>, ApiError> {
+async fn list(call: Call, params: PageParams) -> Result<Reply<WorkerList>, ApiError> {
     let found = call.found().await?;
-    let (workers, age_ms) = (found.workers.clone(), found.age_ms());
-    Ok(Reply::new(&WorkerList { workers, age_ms }))
+    let (workers, next) = params.page(found.workers.iter().cloned())?;
+    Ok(Reply::new(&WorkerList {
+        workers,
+        next,
+        age_ms: found.age_ms(),
+    }))
 }
 
 async fn quiet(call: Call, params: WorkerParams) -> Result<Reply<Obeyed>, ApiError> {

@@ -13,7 +13,7 @@ use crate::ui::layout::Page;
 use crate::ui::parts::nothing;
 use crate::ui::selection::{FILTERS, STATES, Selection, WAITING};
 use crate::ui::text::{cell_of, number};
-use crate::ui::views::{JobPage, JobRow, Queues, job_table, queue_link, queue_name};
+use crate::ui::views::{JobPage, JobRow, job_table, queue_link, queue_name};
 
 /// Jobs of a page.
 const ROWS: usize = 50;
@@ -114,7 +114,7 @@ fn filter(caller: &Caller, selection: &Selection) -> Markup {
 
 /// The queues, to select one.
 async fn queues(caller: &Caller) -> Result<Markup, ApiError> {
-    let list: Queues = caller.read_here("queue.list", json!({})).await?;
+    let list = caller.queues().await?;
     let waiting: Vec<_> = list
         .queues
         .iter()

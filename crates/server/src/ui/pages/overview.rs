@@ -14,7 +14,7 @@ use crate::ui::figures::{Figures, Sample};
 use crate::ui::layout::Page;
 use crate::ui::parts::{bar, line, nothing, tile};
 use crate::ui::text::{cell, cell_of, duration, number, rough, when};
-use crate::ui::views::{JobPage, Queues, Schedules, Workers, job_link, queue_link};
+use crate::ui::views::{JobPage, Schedules, Workers, job_link, queue_link};
 
 /// Greatest number of queues, schedules and dead letters in the lists.
 const ROWS: usize = 8;
@@ -30,7 +30,7 @@ pub(super) async fn show(caller: Arc<Caller>) -> Result<Page, ApiError> {
     let newest = json!({"state": "dead", "limit": ROWS});
     let (figures, workers, dead, schedules) = tokio::join!(
         caller.figures(),
-        caller.read::<Workers>("worker.list", json!({})),
+        caller.workers(),
         caller.read::<JobPage>("job.list", newest),
         caller.read::<Schedules>("schedule.list", json!({})),
     );
@@ -192,7 +192,7 @@ fn next(caller: &Caller, page: Result<Schedules, ApiError>) -> Markup {
 
 /// The overview of a context.
 async fn in_context(caller: &Caller) -> Result<Page, ApiError> {
-    let queues: Queues = caller.read_here("queue.list", json!({})).await?;
+    let queues = caller.queues().await?;
     let waiting: u64 = queues.queues.iter().map(|queue| queue.waiting).sum();
     let running: u64 = queues.queues.iter().map(|queue| queue.running).sum();
     let context = caller.context.unwrap_or_default();

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use maud::{Markup, html};
 use meshwork_model::keys::hero::JobKeys;
-use serde_json::json;
 
 use super::overview::age;
 use crate::api::ApiError;
@@ -36,7 +35,7 @@ struct Row {
 
 /// Renders the page.
 pub(super) async fn show(caller: Arc<Caller>) -> Result<Page, ApiError> {
-    let listed: Queues = caller.read_here("queue.list", json!({})).await?;
+    let listed = caller.queues().await?;
     // Figures are those of jobs outside contexts.
     let figures = match caller.context {
         None => caller.figures().await,

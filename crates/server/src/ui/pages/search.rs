@@ -17,7 +17,7 @@ use crate::ui::parts::nothing;
 use crate::ui::search_text::{STATES, Search, answer, states};
 use crate::ui::selection::WAITING;
 use crate::ui::text::cell_of;
-use crate::ui::views::{Queue, Queues, queue_name};
+use crate::ui::views::{Queue, queue_name};
 
 /// Longest text of a search, in bytes.
 const LONGEST: usize = 1000;
@@ -130,7 +130,7 @@ async fn queue(caller: &Caller, text: &str) -> Result<Option<Match>, ApiError> {
         Err(error) if is_none(&error) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let listed: Queues = caller.read_here("queue.list", json!({})).await?;
+    let listed = caller.queues().await?;
     let is_listed = listed.queues.iter().any(|it| it.queue == queue.queue);
     let is_used = is_listed || queue.waiting + queue.running + queue.delayed > 0;
     let name = queue_name(caller, &queue.queue).to_owned();

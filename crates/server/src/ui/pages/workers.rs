@@ -12,14 +12,14 @@ use crate::ui::figures::Figures;
 use crate::ui::layout::Page;
 use crate::ui::parts::{bar, button, confirmed, nothing};
 use crate::ui::text::{cell, cell_of, number, rough, when};
-use crate::ui::views::{MigratingType, Migrations, Worker, Workers};
+use crate::ui::views::{MigratingType, Migrations, Worker};
 
 /// Greatest number of rows.
 const MOST: usize = 500;
 
 /// Renders the page.
 pub(super) async fn show(caller: Arc<Caller>) -> Result<Page, ApiError> {
-    let list: Workers = caller.read("worker.list", json!({})).await?;
+    let list = caller.workers().await?;
     let (types, figures) = tokio::join!(
         caller.read::<Migrations>("migration.list", json!({})),
         caller.figures(),
