@@ -1,5 +1,7 @@
 //! Errors of the outbox.
 
+use std::path::PathBuf;
+
 use crate::database::{self, Dialect};
 
 /// Error of a call.
@@ -12,6 +14,9 @@ pub enum Error {
     /// The job is invalid, or the store refused a call.
     #[error(transparent)]
     Meshwork(#[from] meshwork::Error),
+    /// A row is none that a relay can move.
+    #[error("{0}")]
+    Row(String),
     /// The tables do not exist.
     #[error(
         "the database has no table {table}: create it with `meshwork outbox migrate` or `Outbox::migrate`"
@@ -19,6 +24,12 @@ pub enum Error {
     NoTable {
         /// Name of the table.
         table: String,
+    },
+    /// The file of SQLite was replaced or removed while a relay ran: its connections have the old one.
+    #[error("the file {} was replaced or removed while the relay ran: start the relay again", file.display())]
+    FileReplaced {
+        /// The file.
+        file: PathBuf,
     },
     /// The client is of a context, whose ids of jobs are numbers of the store.
     #[error("an outbox has no jobs of a context: give the relay a client without one")]

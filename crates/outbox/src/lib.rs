@@ -26,5 +26,6 @@ pub use enqueue::{Accepted, Enqueue};
 pub use error::Error;
 pub use outbox::Outbox;
 pub use relay::Relay;
+pub use rows::Examined;
 pub use sqlx;
 pub use tables::InvalidSchema;

@@ -10,7 +10,45 @@ const MAX_ROWS: i64 = 1000;
 /// Number up to which [`Outbox::backlog`] counts: a count reads each row.
 const MAX_COUNT: i64 = 100_000;
 
+/// State of a database, for operators.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Examined {
+    /// Name and version, as `PostgreSQL 15.3`.
+    pub database: String,
+    /// Reasons why a relay cannot move rows.
+    pub faults: Vec<String>,
+    /// What is unusual, with the remedy.
+    pub remarks: Vec<String>,
+    /// Numbers of rows.
+    pub backlog: Backlog,
+}
+
 impl Outbox {
+    /// Examines the database and its tables.
+    ///
+    /// # Errors
+    /// The database refuses a call, or the tables do not exist.
+    pub async fn examine<D: Database>(&self, pool: &Pool<D>) -> Result<Examined, Error> {
+        let backlog = self.backlog(pool).await?;
+        let (database, faults, remarks) = D::examine(pool, &self.tables).await?;
+        Ok(Examined {
+            database,
+            faults,
+            remarks,
+            backlog,
+        })
+    }
+
+    /// Checks a row that another program writes: the id, and the job in JSON. Needs no database.
+    ///
+    /// # Errors
+    /// A relay would set the row aside.
+    pub fn check_row(id: &str, job: &str) -> Result<(), Error> {
+        let checked = crate::relay::read(id, job).map(drop);
+        checked.map_err(Error::Row)
+    }
+
     /// Counts the rows.
     ///
     /// # Errors

@@ -85,6 +85,7 @@ pub(crate) fn prepare(workspace: &Workspace, install: bool) -> Tools {
         ("rsync", plain::RSYNC),
         ("curl", plain::CURL),
         ("PostgreSQL", plain::POSTGRES),
+        ("PgBouncer", plain::PGBOUNCER),
     ] {
         report(name, tool.find_or_install(install));
     }

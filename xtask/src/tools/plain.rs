@@ -34,6 +34,13 @@ pub(super) const POSTGRES: Plain = Plain {
     versions: Some("/usr/lib/postgresql"),
 };
 
+pub(super) const PGBOUNCER: Plain = Plain {
+    program: "pgbouncer",
+    variable: "MESHWORK_TEST_PGBOUNCER",
+    package: "pgbouncer",
+    versions: None,
+};
+
 impl Plain {
     pub(super) fn find_or_install(&self, install: bool) -> Result<Found, Failure> {
         if let Some(path) = self.find() {
@@ -50,11 +57,16 @@ impl Plain {
     }
 
     fn find(&self) -> Option<PathBuf> {
-        look(self.program, self.variable).or_else(|| {
-            let folders = std::fs::read_dir(self.versions?).ok()?.flatten();
-            folders
-                .map(|folder| folder.path().join("bin").join(self.program))
-                .find(|path| path.is_file())
-        })
+        // Servers are in no ordinary user's `PATH`.
+        let server = PathBuf::from("/usr/sbin").join(self.program);
+        let found = look(self.program, self.variable);
+        found
+            .or(Some(server).filter(|path| path.is_file()))
+            .or_else(|| {
+                let folders = std::fs::read_dir(self.versions?).ok()?.flatten();
+                folders
+                    .map(|folder| folder.path().join("bin").join(self.program))
+                    .find(|path| path.is_file())
+            })
     }
 }

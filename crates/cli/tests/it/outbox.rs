@@ -102,7 +102,7 @@ impl Tables {
         });
         relay.signal(Signal::TERM);
         let ended = relay.ended().ok();
-        assert!(ended.stderr.contains("set aside"), "{}", ended.stderr);
+        assert!(ended.stderr.contains("set_aside=1"), "{}", ended.stderr);
         let listed = self.run(&["list", "--json"]).ok();
         let row = &listed.jsons()[0];
         assert_eq!(
@@ -215,4 +215,144 @@ fn the_printed_schema_is_what_migrate_runs() {
     if let Some(tables) = Tables::sqlite("cli_schema") {
         tables.use_printed_schema();
     }
+}
+
+/// A fault of a program makes many bad rows. The relay says it once, with the first error.
+#[test]
+fn many_bad_rows_are_one_line() {
+    let Some(tables) = Tables::sqlite("cli_many") else {
+        return;
+    };
+    tables.run(&["migrate"]).ok();
+    wait(
+        tables.fill(
+            "WITH RECURSIVE bad(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM bad WHERE n < 1000) \
+         INSERT INTO cli_many_meshwork_outbox (id, job) SELECT 'bad-' || n, 'no job' FROM bad"
+                .to_owned(),
+        ),
+    );
+    let relay = Running::start(tables.command(&["relay"]));
+    eventually("all rows are set aside", || {
+        let listed = tables.run(&["list", "--limit", "1"]).ok().stderr;
+        listed.contains("; 1000 are set aside").then_some(())
+    });
+    let said = relay.stop().stderr;
+    let lines: Vec<_> = said.lines().filter(|line| line.contains("bad-")).collect();
+    assert_eq!(lines.len(), 1, "{said}");
+    for part in ["rows=1000", "set_aside=1000", "bad-1", "cannot be read"] {
+        assert!(lines[0].contains(part), "{said}");
+    }
+    let words = ["doctor", "--json", "--database-url", "--schema", "cli_many"];
+    let mut doctor = tables.ground.command(&words);
+    doctor.env("DATABASE_URL", &tables.url);
+    let found = Running::start(doctor).ended().jsons();
+    let found: Vec<_> = found.iter().filter(|it| it["check"] == "outbox").collect();
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(
+        found[0]["what"].as_str().unwrap().starts_with("SQLite 3."),
+        "{found:?}"
+    );
+    assert!(
+        found[1]["what"]
+            .as_str()
+            .unwrap()
+            .starts_with("1000 rows are set aside"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_relay_starts_before_its_database() {
+    let (Some(mut server), Some(ground)) = (RealPostgres::start_for("cli_start"), Ground::redis())
+    else {
+        return;
+    };
+    let tables = Tables {
+        ground,
+        url: server.url(),
+        schema: "cli_start",
+    };
+    tables.run(&["migrate"]).ok();
+    let doctor = |words: &[&str]| {
+        let mut command = tables
+            .ground
+            .command(&[&["doctor", "--json", "--database-url"], words].concat());
+        command.env("DATABASE_URL", &tables.url);
+        let found = Running::start(command).ended().jsons();
+        let of_outbox = found.into_iter().filter(|it| it["check"] == "outbox");
+        of_outbox.collect::<Vec<_>>()
+    };
+    let found = doctor(&["--schema", "cli_start"]);
+    assert_eq!(
+        (found.len(), &found[0]["level"]),
+        (1, &"ok".into()),
+        "{found:?}"
+    );
+    let missing = doctor(&["--schema", "cli_none"]);
+    assert!(
+        missing[0]["what"]
+            .as_str()
+            .unwrap()
+            .contains("meshwork outbox migrate"),
+        "{missing:?}"
+    );
+    server.kill9();
+    assert_eq!(doctor(&[])[0]["level"], "problem");
+    let mut relay = Running::start(tables.command(&["relay", "--json"]));
+    let said = relay.said();
+    assert!(said.contains("the database is away"), "{said}");
+    server.start_again();
+    let id = wait(tables.fill("SELECT 1".to_owned()));
+    assert_eq!(json(&relay.line())["event"], "ready");
+    eventually("the job is stored", || {
+        let jobs = tables.ground.jobs();
+        jobs.iter()
+            .any(|job| job["id"] == id.as_str())
+            .then_some(())
+    });
+    relay.stop();
+}
+
+#[test]
+fn rows_of_other_programs_are_checked() {
+    let Some(ground) = Ground::embedded() else {
+        return;
+    };
+    let rows = ground.file(
+        "rows.jsonl",
+        "{\"id\":\"a\",\"job\":{\"type\":\"python\",\"script\":\"1\"}}\n\n\
+         {\"id\":\"b\",\"job\":\"{\\\"type\\\":\\\"python\\\",\\\"script\\\":\\\"1\\\"}\"}\n\
+         {\"id\":\"..\",\"job\":{\"type\":\"python\",\"script\":\"1\"}}\n\
+         {\"id\":\"c\",\"job\":{\"type\":\"python\"}}\n\
+         no row\n{\"id\":\"d\",\"jobs\":{}}\n",
+    );
+    let checked = ground
+        .run(&["outbox", "check", rows.to_str().unwrap(), "--json"])
+        .exits(1);
+    let wrong = checked.jsons();
+    let found: Vec<_> = wrong
+        .iter()
+        .map(|it| (it["line"].as_u64().unwrap(), it["error"].as_str().unwrap()))
+        .collect();
+    for ((line, error), (at, part)) in found.iter().zip([
+        (4, "step of a path"),
+        (5, "`script`"),
+        (6, "expected"),
+        (7, "`jobs`"),
+    ]) {
+        assert_eq!(*line, at, "{found:?}");
+        assert!(error.contains(part), "{found:?}");
+    }
+    assert!(
+        checked.stderr.contains("6 rows, 4 of them wrong"),
+        "{}",
+        checked.stderr
+    );
+    let good = ground.file(
+        "good.jsonl",
+        "{\"id\":\"a\",\"job\":{\"type\":\"python\",\"script\":\"1\"}}",
+    );
+    ground
+        .run(&["outbox", "check", good.to_str().unwrap()])
+        .ok();
 }

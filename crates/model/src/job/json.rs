@@ -8,7 +8,7 @@ use data_encoding::BASE64;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{InvalidTag, Membership, NewJob, Unique, UnknownPolicy, Until, When};
+use super::{InvalidTag, Membership, NewJob, Unique, UnknownPolicy, Until, When, limits};
 use crate::name::{BatchId, JobId};
 use crate::route::{Fallback, Priority, Route};
 use crate::sandbox::InvalidSandbox;
@@ -72,6 +72,7 @@ pub(crate) struct StoredJob {
     caller_id: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     context_id: String,
+    #[serde(default = "timeout")]
     timeout: u64,
     #[serde(default)]
     retries: u32,
@@ -135,6 +136,10 @@ impl StoredUnique {
             policy: policy.map_err(|error: UnknownPolicy| error.to_string())?,
         })
     }
+}
+
+fn timeout() -> u64 {
+    limits::DEFAULT_TIMEOUT
 }
 
 fn yes() -> bool {

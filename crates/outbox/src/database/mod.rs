@@ -10,15 +10,17 @@ mod sqlite;
 use std::convert::Infallible;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sqlx::error::DatabaseError;
 use sqlx::{Pool, Transaction};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
+use crate::Error;
 use crate::tables::Tables;
 pub use listed::{Backlog, Row};
-pub(crate) use row::{Claimed, Claims, Held, Sent};
+pub(crate) use row::{Claimed, Claims, Held, Refused, Sent};
 
 #[cfg(not(any(feature = "postgres", feature = "sqlite")))]
 compile_error!("meshwork-outbox needs the feature `postgres` or `sqlite`");
@@ -124,8 +126,20 @@ pub trait Dialect: sqlx::Database {
         sent: &Sent,
     ) -> impl Future<Output = Done<Transaction<'static, Self>>> + Send;
 
-    /// Notifies the relay of new rows until the returned set is dropped.
-    fn watch(pool: &Pool<Self>, tables: &Tables, wakeup: &Arc<Notify>) -> JoinSet<()>;
+    /// Notifies the relay of new rows until the returned set is dropped. A connection that says nothing for `probe` is asked
+    /// whether it is there. The set has an error if the relay cannot go on.
+    fn watch(
+        pool: &Pool<Self>,
+        tables: &Tables,
+        wakeup: &Arc<Notify>,
+        probe: Duration,
+    ) -> JoinSet<Error>;
+
+    /// Names the database with its version, and says what is wrong and what is unusual about it and the tables.
+    fn examine(
+        pool: &Pool<Self>,
+        tables: &Tables,
+    ) -> impl Future<Output = Done<(String, Vec<String>, Vec<String>)>> + Send;
 
     /// Returns true if the table does not exist.
     fn is_missing_table(error: &dyn DatabaseError) -> bool;

@@ -1,7 +1,5 @@
 //! A row on its way through the steps of a batch.
 
-use tracing::warn;
-
 /// Most rows of a batch: they are held during one call to the store.
 pub(crate) const MAX_ROWS: i64 = 500;
 /// Most bytes of a batch, unless a single row has more: a bound on memory.
@@ -99,10 +97,6 @@ impl Sent {
     ) {
         let mut error = error;
         error.truncate(error.floor_char_boundary(MAX_ERROR));
-        match pause_ms {
-            None => warn!(job = id, %error, "outbox row set aside"),
-            Some(pause_ms) => warn!(job = id, %error, pause_ms, "outbox row refused"),
-        }
         self.refused.push(Refused {
             id: id.to_owned(),
             error,

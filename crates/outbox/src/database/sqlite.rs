@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::Backoff;
 use sqlx::error::DatabaseError;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteError};
-use sqlx::{AssertSqlSafe, ConnectOptions, Sqlite, SqlitePool, Transaction};
+use sqlx::{AssertSqlSafe, ConnectOptions, Sqlite, SqliteConnection, SqlitePool, Transaction};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
@@ -17,6 +18,7 @@ use tracing::debug;
 use super::listed::{Backlog, Row};
 use super::row::{Claimed, Claims, MAX_ROWS, Sent};
 use super::{Dialect, Done, Jobs};
+use crate::Error;
 use crate::tables::Tables;
 
 /// Duration of a lease without a renewal, in milliseconds: after it, other relays take the rows of a killed one.
@@ -27,8 +29,10 @@ const RENEWAL: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(100);
 /// Begins a transaction that writes. One that reads first and writes later fails if another has written meanwhile.
 const BEGIN: &str = "BEGIN IMMEDIATE";
-/// The time, in milliseconds since 1970.
-const NOW: &str = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
+/// The time, in milliseconds since 1970, in each release of SQLite.
+const NOW: &str = "CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)";
+/// The time as tables of earlier releases have it by default: NULL before SQLite 3.42.
+const OLD_NOW: &str = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
 /// Primary codes of errors that pass: `SQLITE_BUSY`, `SQLITE_LOCKED` and `SQLITE_PROTOCOL`.
 const TEMPORARY: [i32; 3] = [5, 6, 15];
 
@@ -116,6 +120,7 @@ CREATE INDEX IF NOT EXISTS {processed}_at ON {processed} (processed_ms);
         sqlx::raw_sql(AssertSqlSafe(Self::create(tables)))
             .execute(&mut *tx)
             .await?;
+        replace_old_default(&mut tx, tables).await?;
         tx.commit().await
     }
 
@@ -279,18 +284,48 @@ CREATE INDEX IF NOT EXISTS {processed}_at ON {processed} (processed_ms);
         Ok(tx)
     }
 
-    fn watch(pool: &SqlitePool, _: &Tables, wakeup: &Arc<Notify>) -> JoinSet<()> {
+    fn watch(pool: &SqlitePool, _: &Tables, wakeup: &Arc<Notify>, _: Duration) -> JoinSet<Error> {
         let (options, wakeup) = (pool.connect_options(), Arc::clone(wakeup));
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
             let mut backoff = Backoff::new();
+            let first = identity(&options);
             loop {
-                let Err(error) = look(&options, &wakeup, &mut backoff).await;
-                debug!(%error, "outbox file cannot be watched");
+                match look(&options, first, &wakeup, &mut backoff).await {
+                    Ok(()) => {
+                        let file = options.get_filename().to_owned();
+                        return Error::FileReplaced { file };
+                    }
+                    Err(error) => debug!(%error, "outbox file cannot be watched"),
+                }
                 backoff.wait().await;
             }
         });
         tasks
+    }
+
+    async fn examine(
+        pool: &SqlitePool,
+        tables: &Tables,
+    ) -> Done<(String, Vec<String>, Vec<String>)> {
+        let version: String = sqlx::query_scalar("SELECT sqlite_version()")
+            .fetch_one(pool)
+            .await?;
+        let mode: String = sqlx::query_scalar("PRAGMA journal_mode")
+            .fetch_one(pool)
+            .await?;
+        let mut remarks = Vec::new();
+        if mode != "wal" {
+            remarks.push(format!(
+                "the journal mode is {mode}, so that readers and the writer wait for each other: `meshwork outbox migrate` sets WAL"
+            ));
+        }
+        if has_old_default(&mut *pool.acquire().await?, tables).await? {
+            remarks.push(
+                "the tables are of an earlier release, whose default times are NULL before SQLite 3.42: `meshwork outbox migrate` replaces them".to_owned(),
+            );
+        }
+        Ok((format!("SQLite {version}"), Vec::new(), remarks))
     }
 
     fn is_missing_table(error: &dyn DatabaseError) -> bool {
@@ -305,18 +340,64 @@ CREATE INDEX IF NOT EXISTS {processed}_at ON {processed} (processed_ms);
     }
 }
 
-/// Wakes the relay at each commit of another connection.
+/// Replaces the default of columns that earlier releases have created. A change of a default alone may be made in the stored
+/// text of a table (sqlite.org/lang_altertable.html): rows, indexes and triggers stay as they are.
+async fn replace_old_default(tx: &mut Transaction<'_, Sqlite>, tables: &Tables) -> Done<()> {
+    if !has_old_default(tx, tables).await? {
+        return Ok(());
+    }
+    let (outbox, processed) = (tables.outbox('_'), tables.processed('_'));
+    let version: i64 = sqlx::query_scalar("PRAGMA schema_version")
+        .fetch_one(&mut **tx)
+        .await?;
+    sqlx::raw_sql("PRAGMA writable_schema = ON")
+        .execute(&mut **tx)
+        .await?;
+    let replaced = "UPDATE sqlite_schema SET sql = replace(sql, ?3, ?4) WHERE name IN (?1, ?2)";
+    let replaced = sqlx::query(replaced).bind(outbox).bind(processed);
+    let replaced = replaced.bind(OLD_NOW).bind(NOW).execute(&mut **tx).await;
+    // Other connections read the tables again.
+    let version = format!(
+        "PRAGMA schema_version = {}; PRAGMA writable_schema = OFF",
+        version + 1
+    );
+    sqlx::raw_sql(AssertSqlSafe(version))
+        .execute(&mut **tx)
+        .await?;
+    replaced.map(drop)
+}
+
+async fn has_old_default(connection: &mut SqliteConnection, tables: &Tables) -> Done<bool> {
+    let old =
+        "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name IN (?1, ?2) AND instr(sql, ?3) > 0)";
+    let old = sqlx::query_scalar(old).bind(tables.outbox('_'));
+    let old = old.bind(tables.processed('_')).bind(OLD_NOW);
+    old.fetch_one(connection).await
+}
+
+/// Device and number of the file; `None` for a database in memory, or a file that is gone.
+fn identity(options: &SqliteConnectOptions) -> Option<(u64, u64)> {
+    let file = std::fs::metadata(options.get_filename()).ok()?;
+    Some((file.dev(), file.ino()))
+}
+
+/// Wakes the relay at each commit of another connection. Returns when the file is another one, or gone: connections that are
+/// open would go on with the old one.
 async fn look(
     options: &SqliteConnectOptions,
+    first: Option<(u64, u64)>,
     wakeup: &Notify,
     backoff: &mut Backoff,
-) -> Result<Infallible, sqlx::Error> {
+) -> Result<(), sqlx::Error> {
     let mut connection = options.connect().await?;
     let mut looks = interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut seen: Option<i64> = None;
     loop {
         looks.tick().await;
+        if first.is_some() && identity(options) != first {
+            return Ok(());
+        }
         let version = sqlx::query_scalar("PRAGMA data_version");
         let version = version.fetch_one(&mut connection).await?;
         *backoff = Backoff::new();

@@ -12,12 +12,13 @@ use std::collections::HashMap;
 use meshwork_broker::Retained;
 
 use super::Relay;
+use super::refusals::Refusals;
 use crate::database::{Claimed, Claims, Held};
 use crate::{Database, Error};
 
 impl<D: Database> Relay<D> {
-    /// Moves a batch. Returns true if there may be more.
-    pub(crate) async fn batch(&self) -> Result<bool, Error> {
+    /// Moves a batch, and counts the rows that the store refused. Returns true if there may be more.
+    pub(crate) async fn batch(&self, refusals: &mut Refusals) -> Result<bool, Error> {
         let retained = self.retained().await?;
         let Claims { rows, more } = self.claim(retained.now_ms).await?;
         if rows.is_empty() {
@@ -29,7 +30,10 @@ impl<D: Database> Relay<D> {
             never = D::keep(&mut hold) => match never {},
         };
         match sent {
-            Ok(sent) => D::settle(hold, &sent).await?.commit().await?,
+            Ok(sent) => {
+                D::settle(hold, &sent).await?.commit().await?;
+                refusals.add(sent.refused);
+            }
             Err(error) => {
                 D::release(hold).await;
                 return Err(error);

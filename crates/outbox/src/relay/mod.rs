@@ -1,6 +1,7 @@
 //! The relay: moves rows of the outbox to the store.
 
 mod batch;
+mod refusals;
 mod send;
 
 use std::future::Future;
@@ -16,11 +17,15 @@ use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
 use crate::{Database, Error, Outbox};
+use refusals::Refusals;
+pub(crate) use send::read;
 
 /// Default interval of polling, in which a relay finds rows whose notification was lost.
 const POLL: Duration = Duration::from_secs(5);
 /// Default retention of ids of processed jobs: four times that of ended jobs, which can be run again by hand.
 const KEEP_PROCESSED: Duration = Duration::from_secs(30 * 24 * 3600);
+/// Silence after which the connection that hears notifications is probed. The probe may take as long.
+const PROBE: Duration = Duration::from_secs(10);
 /// Longest time of one batch. A database that stalls for longer is reported.
 const BATCH_TIME: Duration = Duration::from_secs(60);
 /// Time in which a batch may end after the shutdown.
@@ -39,6 +44,7 @@ pub struct Relay<D: Database> {
     client: Client,
     poll: Duration,
     keep_processed: Duration,
+    pub(crate) probe: Duration,
 }
 
 impl<D: Database> Relay<D> {
@@ -52,6 +58,7 @@ impl<D: Database> Relay<D> {
             client: client.clone(),
             poll: POLL,
             keep_processed: KEEP_PROCESSED,
+            probe: PROBE,
         }
     }
 
@@ -82,7 +89,7 @@ impl<D: Database> Relay<D> {
     /// relay tries again, at least once a second.
     ///
     /// # Errors
-    /// At the start: the tables do not exist, or the client is of a context.
+    /// At the start: the tables do not exist, or the client is of a context. Later: [`Error::FileReplaced`].
     pub async fn run_until(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
         if self.client.broker().keys().context().is_some() {
             return Err(Error::InContext);
@@ -91,18 +98,25 @@ impl<D: Database> Relay<D> {
             return Err(error);
         }
         let wakeup = Arc::new(Notify::new());
-        let _watch = D::watch(&self.pool, &self.outbox.tables, &wakeup);
+        let mut watch = D::watch(&self.pool, &self.outbox.tables, &wakeup, self.probe);
         let (mut outage, mut backoff) = (Outage::default(), Backoff::new());
+        let mut refusals = Refusals::default();
         let mut maintained = Instant::now();
         let mut shutdown = pin!(shutdown);
         loop {
-            let mut batch = pin!(self.timed_batch());
-            let moved = tokio::select! {
-                moved = &mut batch => moved,
-                () = &mut shutdown => {
-                    timeout(GRACE, batch).await.ok();
-                    return Ok(());
+            let moved = {
+                let mut batch = pin!(self.timed_batch(&mut refusals));
+                tokio::select! {
+                    moved = &mut batch => Some(moved),
+                    () = &mut shutdown => {
+                        timeout(GRACE, batch).await.ok();
+                        None
+                    }
                 }
+            };
+            let Some(moved) = moved else {
+                refusals.tell_now();
+                return Ok(());
             };
             let pause = async {
                 match moved {
@@ -110,6 +124,7 @@ impl<D: Database> Relay<D> {
                         outage.ends();
                         backoff = Backoff::new();
                         if !more {
+                            refusals.tell();
                             timeout(self.poll, wakeup.notified()).await.ok();
                         }
                     }
@@ -125,7 +140,11 @@ impl<D: Database> Relay<D> {
             };
             tokio::select! {
                 () = pause => {}
-                () = &mut shutdown => return Ok(()),
+                () = &mut shutdown => {
+                    refusals.tell_now();
+                    return Ok(());
+                }
+                Some(Ok(error)) = watch.join_next() => return Err(error),
             }
         }
     }
@@ -135,13 +154,20 @@ impl<D: Database> Relay<D> {
     /// # Errors
     /// The database or the store refuses a call.
     pub async fn drain(&self) -> Result<(), Error> {
-        while self.timed_batch().await? {}
-        Ok(())
+        let mut refusals = Refusals::default();
+        let drained = loop {
+            match self.timed_batch(&mut refusals).await {
+                Ok(true) => {}
+                ended => break ended.map(drop),
+            }
+        };
+        refusals.tell_now();
+        drained
     }
 
     /// Moves a batch. Returns true if there may be more.
-    async fn timed_batch(&self) -> Result<bool, Error> {
-        let batch = timeout(BATCH_TIME, Box::pin(self.batch())).await;
+    async fn timed_batch(&self, refusals: &mut Refusals) -> Result<bool, Error> {
+        let batch = timeout(BATCH_TIME, Box::pin(self.batch(refusals))).await;
         batch.unwrap_or(Err(Error::Timeout(BATCH_TIME.as_secs())))
     }
 

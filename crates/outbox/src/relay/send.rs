@@ -121,7 +121,7 @@ const UNCERTAIN: &str = "an earlier attempt may have enqueued this job, and the 
                          look for its effect, then `meshwork outbox retry` or `meshwork outbox delete` it";
 
 /// Reads the job of a row.
-fn read(id: &str, text: &str) -> Result<NewJob, String> {
+pub(crate) fn read(id: &str, text: &str) -> Result<NewJob, String> {
     let id: JobId = id
         .parse()
         .map_err(|error: meshwork_model::name::NameError| error.to_string())?;

@@ -75,7 +75,7 @@ impl TestDatabase for sqlx::Sqlite {
     type Home = tempfile::TempDir;
     const TIMES: (&'static str, &'static str, &'static str) = (
         "due_ms",
-        "CAST(unixepoch('subsec') * 1000 AS INTEGER)",
+        "CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)",
         "3600000",
     );
     const LAPSE: &'static str = "UPDATE ROWS SET leased_ms = 0";

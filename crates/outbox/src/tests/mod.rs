@@ -4,6 +4,8 @@
 
 mod database;
 mod once;
+#[cfg(feature = "postgres")]
+mod pooler;
 mod refusals;
 #[cfg(feature = "sqlite")]
 mod sqlite;

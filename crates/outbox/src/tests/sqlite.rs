@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sqlx::Sqlite;
-use sqlx::sqlite::{SqlitePool, SqlitePoolOptions};
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePool, SqlitePoolOptions};
 
 use super::Ground;
 use crate::database::{Claimed, Dialect, Sent};
@@ -125,5 +125,92 @@ async fn migrations_at_once() {
     let modes = tokio::join!(migrate(), migrate(), migrate(), migrate());
     for mode in [modes.0, modes.1, modes.2, modes.3] {
         assert_eq!(mode.unwrap(), "wal");
+    }
+}
+
+/// Tables of earlier releases get times that SQLite before 3.42 knows; rows and indexes stay.
+#[tokio::test]
+async fn old_tables_get_a_default_that_each_release_knows() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("old.db");
+    let options = SqliteConnectOptions::new()
+        .filename(&file)
+        .create_if_missing(true);
+    let pool = SqlitePool::connect_with(options).await.unwrap();
+    let outbox = Outbox::in_schema("old").unwrap();
+    let new = "round((julianday('now') - 2440587.5) * 86400000)";
+    let old = outbox
+        .schema_sql::<Sqlite>()
+        .replace(new, "unixepoch('subsec') * 1000");
+    assert_eq!(old.matches("subsec").count(), 3);
+    let row = "INSERT INTO old_meshwork_outbox (id, job, created_ms) VALUES ('first', '{}', 7)";
+    sqlx::raw_sql(sqlx::AssertSqlSafe(format!("{old};{row}")))
+        .execute(&pool)
+        .await
+        .unwrap();
+    let remarks = async || outbox.examine(&pool).await.unwrap().remarks;
+    assert_eq!(remarks().await.len(), 2);
+    for _ in 0..2 {
+        outbox.migrate(&pool).await.unwrap();
+    }
+    assert_eq!(remarks().await, [""; 0]);
+    let check = sqlx::query_scalar::<_, String>("PRAGMA integrity_check");
+    assert_eq!(check.fetch_one(&pool).await.unwrap(), "ok");
+    // SQLite of this machine, which may be an older one.
+    if let Some(python) =
+        meshwork_test_servers::servers::need(meshwork_test_servers::servers::Tool::Python)
+    {
+        let script = "import sqlite3, sys\nd = sqlite3.connect(sys.argv[1])\n\
+                      d.execute(\"insert into old_meshwork_outbox(id, job) values('second', '{}')\")\nd.commit()\n";
+        let done = std::process::Command::new(python)
+            .args(["-c", script])
+            .arg(&file)
+            .output()
+            .unwrap();
+        assert!(
+            done.status.success(),
+            "{}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+    } else {
+        let row = "INSERT INTO old_meshwork_outbox (id, job) VALUES ('second', '{}')";
+        sqlx::raw_sql(row).execute(&pool).await.unwrap();
+    }
+    let rows = sqlx::query_as::<_, (String, i64, i64)>(
+        "SELECT id, created_ms, due_ms FROM old_meshwork_outbox ORDER BY seq",
+    );
+    let rows = rows.fetch_all(&pool).await.unwrap();
+    assert_eq!((&*rows[0].0, rows[0].1), ("first", 7));
+    let now = meshwork::host_ms().cast_signed();
+    assert!(
+        (now - rows[1].1).abs() < 60_000 && rows[1].2 == rows[1].1,
+        "{rows:?} {now}"
+    );
+}
+
+/// Connections that are open would go on with the old file.
+#[tokio::test]
+async fn a_replaced_file_ends_the_relay() {
+    for is_replaced in [true, false] {
+        let ground = ground().await;
+        let file = ground.pool.connect_options().get_filename().to_owned();
+        let running = tokio::spawn(ground.relay().run_until(std::future::pending()));
+        let id = ground.commit(1).await.id;
+        while ground.client.status(&id).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+        let copy = file.with_extension("copy");
+        let backup = sqlx::query("VACUUM INTO ?1").bind(copy.to_str().unwrap());
+        backup.execute(&ground.pool).await.unwrap();
+        match is_replaced {
+            true => std::fs::rename(&copy, &file).unwrap(),
+            false => std::fs::remove_file(&file).unwrap(),
+        }
+        let ended = tokio::time::timeout(Duration::from_secs(30), running).await;
+        let ended = ended.unwrap().unwrap();
+        assert!(
+            matches!(&ended, Err(Error::FileReplaced { file: named }) if *named == file),
+            "{ended:?}"
+        );
     }
 }

@@ -32,8 +32,12 @@ wait "$server" 2>/dev/null
 [ "$word" = keep ] || rm -rf "$dir"
 "#;
 
-/// Lines that a server and a sentinel print when they accept connections, from Redis 7 to Valkey 9.
-const READY: [&str; 2] = ["eady to accept connections", "Sentinel ID is"];
+/// Lines that a server, a sentinel and PgBouncer print when they accept connections, from Redis 7 to Valkey 9.
+const READY: [&str; 3] = [
+    "eady to accept connections",
+    "Sentinel ID is",
+    "process up: PgBouncer",
+];
 
 /// Time for a server to start or to die: far more than needed, also on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);

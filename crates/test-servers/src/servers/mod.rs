@@ -1,4 +1,4 @@
-//! Real servers for tests: redis-server, valkey-server and PostgreSQL on loopback, each with its own port, socket and directory.
+//! Real servers for tests: redis-server, valkey-server, PostgreSQL and PgBouncer on loopback, each with its own port, socket and directory.
 //!
 //! A server lives as long as its [`RealServer`] and never longer than the test's process, however that ends: see
 //! [`guard`]. A test whose program is missing on this machine is reported as skipped by name, and fails in CI: see
@@ -7,6 +7,7 @@
 mod cluster;
 mod guard;
 mod options;
+mod pgbouncer;
 mod postgres;
 mod sentinel;
 mod server;
@@ -16,6 +17,7 @@ pub mod tools;
 
 pub use cluster::RealCluster;
 pub use options::ServerOptions;
+pub use pgbouncer::RealPgBouncer;
 pub use postgres::RealPostgres;
 pub use sentinel::RealSentinels;
 pub use server::{RealServer, free_port};

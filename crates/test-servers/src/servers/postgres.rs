@@ -15,7 +15,7 @@ use super::server::{PORT_ATTEMPTS, free_port};
 use super::tools::{Tool, need_for};
 
 /// User without rights.
-const NOBODY: u32 = 65534;
+pub(super) const NOBODY: u32 = 65534;
 /// Name of the user and of the database.
 const NAME: &str = "postgres";
 /// Password of the user.
@@ -111,6 +111,12 @@ impl RealPostgres {
         }
     }
 
+    /// Returns the line of PgBouncer's settings that names the database.
+    pub(super) fn behind_pooler(&self) -> String {
+        let port = self.port;
+        format!("{NAME} = host=127.0.0.1 port={port} user={NAME} password={PASSWORD}\n")
+    }
+
     /// Returns the variables of a client.
     #[must_use]
     pub fn variables(&self) -> [(&'static str, String); 5] {
@@ -163,7 +169,7 @@ fn command_line(program: &Path, data: &Path, port: u16) -> Vec<String> {
 }
 
 /// Returns the beginning of a command line that does not run as root.
-fn as_user(program: &Path) -> Vec<String> {
+pub(super) fn as_user(program: &Path) -> Vec<String> {
     let program = PathBuf::from(program).display().to_string();
     match geteuid().is_root() {
         true => {

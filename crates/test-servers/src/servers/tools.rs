@@ -49,6 +49,8 @@ pub enum Tool {
     BrowserSdk,
     /// PostgreSQL, with initdb beside it.
     Postgres,
+    /// PgBouncer, a pooler of connections to PostgreSQL.
+    PgBouncer,
     /// rsync, which scripts find in `PATH`.
     Rsync,
     /// curl, which scripts find in `PATH`.
@@ -77,6 +79,7 @@ impl Tool {
             Self::Chromium => "chromium",
             Self::BrowserSdk => "puppeteer-core/package.json",
             Self::Postgres => "postgres",
+            Self::PgBouncer => "pgbouncer",
             Self::Rsync => "rsync",
             Self::Curl => "curl",
         }
@@ -103,6 +106,7 @@ impl Tool {
             Self::Chromium => "MESHWORK_TEST_CHROMIUM",
             Self::BrowserSdk => "MESHWORK_TEST_BROWSER_SDK",
             Self::Postgres => "MESHWORK_TEST_POSTGRES",
+            Self::PgBouncer => "MESHWORK_TEST_PGBOUNCER",
             Self::Rsync => "MESHWORK_TEST_RSYNC",
             Self::Curl => "MESHWORK_TEST_CURL",
         }
@@ -125,6 +129,10 @@ pub fn find(tool: Tool) -> Option<PathBuf> {
 /// Finds a library, which is not in `PATH`.
 fn library(tool: Tool) -> Option<PathBuf> {
     let (folder, within) = match tool {
+        // In no ordinary user's `PATH`.
+        Tool::PgBouncer => {
+            return Some(PathBuf::from("/usr/sbin/pgbouncer")).filter(|it| it.is_file());
+        }
         Tool::Faketime => ("/usr/lib", "faketime"),
         // A folder for each version of its interface.
         Tool::PhpRedis => ("/usr/lib/php", ""),

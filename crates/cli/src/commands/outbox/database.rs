@@ -7,7 +7,7 @@ use std::time::Duration;
 use meshwork_outbox::sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use meshwork_outbox::sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use meshwork_outbox::sqlx::{self, Connection, PgPool, SqlitePool};
-use meshwork_outbox::{Error, Outbox};
+use meshwork_outbox::{Error, Examined, Outbox};
 
 use crate::app::App;
 use crate::args::input;
@@ -27,7 +27,7 @@ const CONNECTIONS: u32 = 2;
     rustdoc::broken_intra_doc_links,
     reason = "the help shows what may be left out in brackets"
 )]
-pub(super) struct OutboxArgs {
+pub(crate) struct OutboxArgs {
     #[command(flatten)]
     schema: SchemaArgs,
     /// PostgreSQL database: postgres://[user@]host[:port]/name; or SQLite file: sqlite://path. A URL with a password is
@@ -80,7 +80,7 @@ macro_rules! with_pool {
 pub(super) use with_pool;
 
 /// Options of connections to either database.
-enum Options {
+pub(super) enum Options {
     Postgres(Box<PgConnectOptions>),
     Sqlite(Box<SqliteConnectOptions>),
 }
@@ -96,6 +96,8 @@ impl Options {
                 let options = PgConnectOptions::from_str(url).map_err(invalid)?;
                 let password =
                     environment::var("PGPASSWORD").filter(|_| !environment::holds_password(url));
+                // A pooler refuses settings at the start of a connection that it does not know.
+                let options = options.extra_float_digits(None);
                 Ok(Self::Postgres(Box::new(match password {
                     Some(password) => options.password(&password),
                     None => options,
@@ -117,7 +119,7 @@ impl Options {
     }
 
     /// Connects once, and fails if the database cannot be reached.
-    async fn check(&self) -> Result<(), CommandError> {
+    pub(super) async fn check(&self) -> Result<(), CommandError> {
         let checked = match self {
             Self::Postgres(options) => check::<sqlx::PgConnection>(options).await,
             Self::Sqlite(options) => check::<sqlx::SqliteConnection>(options).await,
@@ -133,7 +135,7 @@ impl Options {
         })
     }
 
-    fn pool(self) -> Pool {
+    pub(super) fn pool(self) -> Pool {
         match self {
             Self::Postgres(options) => Pool::Postgres(
                 PgPoolOptions::new()
@@ -156,17 +158,43 @@ async fn check<C: Connection>(options: &C::Options) -> Result<(), sqlx::Error> {
 }
 
 impl OutboxArgs {
+    /// Names the database of this URL, or that of the environment if it is empty.
+    pub(crate) fn of_url(url: &str, schema: Option<String>) -> Self {
+        let database = match url {
+            "" => environment::var(VARIABLE),
+            url => Some(url.to_owned()),
+        };
+        Self {
+            schema: SchemaArgs { schema },
+            database,
+            database_file: None,
+        }
+    }
+
+    /// Examines the database and its tables.
+    pub(crate) async fn examine(&self) -> Result<Examined, CommandError> {
+        let (outbox, options) = self.named()?;
+        options.check().await?;
+        let pool = options.pool();
+        Ok(with_pool!(&pool, |pool| outbox.examine(pool).await)?)
+    }
+
     /// Connects to the database, and returns its outbox. Repeats the first connection for `--connect-timeout`.
     pub(super) async fn open(&self, context: &App) -> Result<(Outbox, Pool), CommandError> {
+        let (outbox, options) = self.named()?;
+        context.retried(async || options.check().await).await?;
+        Ok((outbox, options.pool()))
+    }
+
+    /// Returns the outbox and the database that are named. Makes no connection.
+    pub(super) fn named(&self) -> Result<(Outbox, Options), CommandError> {
         let outbox = self.schema.outbox()?;
         let url = self.url()?.ok_or_else(|| {
             CommandError::usage(
                 "no database is named: set DATABASE_URL, or give --database URL or --database-file FILE",
             )
         })?;
-        let options = Options::parse(&url)?;
-        context.retried(async || options.check().await).await?;
-        Ok((outbox, options.pool()))
+        Ok((outbox, Options::parse(&url)?))
     }
 
     /// Returns the SQL of the tables, for PostgreSQL unless another database is named. Makes no connection.

@@ -1,6 +1,7 @@
 //! `meshwork outbox`.
 
-mod database;
+mod check;
+pub(crate) mod database;
 mod list;
 mod relay;
 mod rows;
@@ -24,6 +25,7 @@ pub(crate) enum OutboxCommand {
     Delete(rows::Delete),
     Migrate(tables::Migrate),
     Schema(tables::Schema),
+    Check(check::Check),
 }
 
 impl OutboxCommand {
@@ -35,6 +37,7 @@ impl OutboxCommand {
             Self::Delete(delete) => delete.run(context).await,
             Self::Migrate(migrate) => migrate.run(context).await,
             Self::Schema(schema) => schema.run(context),
+            Self::Check(check) => check.run(context),
         }
     }
 }
@@ -44,7 +47,7 @@ impl From<OutboxError> for CommandError {
         let temporary = error.is_temporary();
         match error {
             OutboxError::Meshwork(error) => error.into(),
-            OutboxError::InContext => Self::usage(error),
+            OutboxError::InContext | OutboxError::Row(_) => Self::usage(error),
             _ => Self::new(Exit::SERVER, error).temporary(temporary),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use meshwork_broker::Backoff;
 use meshwork_outbox::Relay;
 use serde::Serialize;
 
@@ -16,8 +17,8 @@ use crate::out::note;
 /// Move the rows of an outbox to the store, until SIGINT or SIGTERM
 ///
 /// A row is deleted when the store has its job. Rows that the store refuses stay, with the error, and do not hold up
-/// others: `meshwork outbox list`. Several relays can run at once. While the database or the store is away, the relay
-/// tries again.
+/// others: `meshwork outbox list`. Several relays can run at once. While the database is away, also at the start, or the
+/// store, the relay tries again.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RelayCommand {
     #[command(flatten)]
@@ -38,14 +39,35 @@ struct Ready {
     event: &'static str,
 }
 
+/// Repeats a call while the database is away, with one line about it: a relay starts with the host, in any order.
+async fn patiently<T>(call: impl AsyncFn() -> Result<T, CommandError>) -> Result<T, CommandError> {
+    let (mut backoff, mut is_said) = (Backoff::new(), false);
+    loop {
+        match call().await {
+            Err(error) if error.is_temporary() => {
+                if !std::mem::replace(&mut is_said, true) {
+                    note(format_args!(
+                        "the database is away, trying again until it is there: {error}"
+                    ));
+                }
+            }
+            ended => return ended,
+        }
+        backoff.wait().await;
+    }
+}
+
 impl RelayCommand {
     pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let interrupt = Interrupt::listen()?;
-        let (outbox, pool) = interrupt.or(self.outbox.open(context)).await?;
+        let (outbox, options) = self.outbox.named()?;
+        interrupt
+            .or(patiently(async || options.check().await))
+            .await?;
+        let pool = options.pool();
         let client = interrupt.or(context.client()).await?;
         // Names missing tables before the relay reports that it is ready.
-        let backlog =
-            context.retried(async || Ok(with_pool!(&pool, |pool| outbox.backlog(pool).await)?));
+        let backlog = patiently(async || Ok(with_pool!(&pool, |pool| outbox.backlog(pool).await)?));
         interrupt.or(backlog).await?;
         if context.out.is_json() {
             context.out.json(&Ready { event: "ready" })?;

@@ -1,28 +1,42 @@
 //! PostgreSQL. A relay holds rows by their locks, which end with its connection.
+//!
+//! No statement has a name, and each is in a transaction: a pooler as PgBouncer gives each transaction another connection, and
+//! its clients share the names on it.
 
 mod wakeup;
 
 use std::convert::Infallible;
 use std::fmt::Write;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sqlx::error::DatabaseError;
-use sqlx::postgres::PgDatabaseError;
+use sqlx::postgres::{PgArguments, PgDatabaseError};
+use sqlx::query::Query;
 use sqlx::{AssertSqlSafe, PgPool, Postgres, Transaction};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 use super::listed::{Backlog, Row};
 use super::row::{Claimed, Claims, MAX_ROWS, Refused, Sent};
 use super::{Dialect, Done, Jobs};
+use crate::Error;
 use crate::tables::Tables;
 
 /// Key of the lock under which tables are created: two programs that create one table at once may fail.
 const MIGRATION_LOCK: i64 = 0x6d77_6f75_7462;
+/// Begins a transaction. The server ends it when the relay is silent for 10 s, as one that is stopped (SIGSTOP, a suspended
+/// machine) or cut off: other relays have its rows then.
+const BEGIN: &str = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 10000";
+/// Interval in which a relay that holds rows tells the server that it is there.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(3);
 /// Code for a table that does not exist.
 const UNDEFINED_TABLE: &str = "42P01";
-/// Beginning of the codes for a server that starts, shuts down or ends a connection.
-const INTERVENTION: &str = "57P";
+/// Beginnings of the codes of errors that pass: the connection broke, or a pooler has no server (08); the transaction was ended
+/// since it was silent (25P03); a deadlock (40); the server has no memory or connection (53); it starts, shuts down or ends a
+/// connection (57P).
+const TEMPORARY: [&str; 5] = ["08", "25P03", "40", "53", "57P"];
 
 /// Locked rows: their transaction, and the name of their table.
 pub struct Locks {
@@ -78,11 +92,9 @@ CREATE INDEX IF NOT EXISTS meshwork_processed_at ON {processed} (processed_at);
     }
 
     async fn migrate(pool: &PgPool, tables: &Tables) -> Done<()> {
-        let mut tx = pool.begin().await?;
-        sqlx::query("SELECT pg_advisory_xact_lock($1)")
-            .bind(MIGRATION_LOCK)
-            .execute(&mut *tx)
-            .await?;
+        let mut tx = pool.begin_with(BEGIN).await?;
+        let lock = sqlx::query("SELECT pg_advisory_xact_lock($1)").persistent(false);
+        lock.bind(MIGRATION_LOCK).execute(&mut *tx).await?;
         sqlx::raw_sql(AssertSqlSafe(Self::create(tables)))
             .execute(&mut *tx)
             .await?;
@@ -104,7 +116,8 @@ CREATE INDEX IF NOT EXISTS meshwork_processed_at ON {processed} (processed_at);
             true => format!("{new}, pg_notify($3, '')::text FROM new"),
             false => format!("{new} FROM new"),
         };
-        let mut query = sqlx::query_scalar(AssertSqlSafe(sql)).bind(id).bind(job);
+        let query = sqlx::query_scalar(AssertSqlSafe(sql)).persistent(false);
+        let mut query = query.bind(id).bind(job);
         if notifies {
             query = query.bind(channel(tables));
         }
@@ -115,7 +128,7 @@ CREATE INDEX IF NOT EXISTS meshwork_processed_at ON {processed} (processed_at);
     async fn process(tx: &mut Transaction<'_, Self>, tables: &Tables, id: &str) -> Done<bool> {
         let processed = tables.processed(Self::SEPARATOR);
         let sql = format!("INSERT INTO {processed} (id) VALUES ($1) ON CONFLICT (id) DO NOTHING");
-        let done = sqlx::query(AssertSqlSafe(sql)).bind(id);
+        let done = sqlx::query(AssertSqlSafe(sql)).persistent(false).bind(id);
         Ok(done.execute(&mut **tx).await?.rows_affected() > 0)
     }
 
@@ -126,7 +139,7 @@ CREATE INDEX IF NOT EXISTS meshwork_processed_at ON {processed} (processed_at);
              WHERE processed_at < now() - $1 * interval '1 millisecond' LIMIT $2)"
         );
         let done = sqlx::query(AssertSqlSafe(sql)).bind(age_ms).bind(most);
-        Ok(done.execute(pool).await?.rows_affected())
+        changed(pool, done).await
     }
 
     async fn backlog(pool: &PgPool, tables: &Tables, most: i64) -> Done<Backlog> {
@@ -137,8 +150,11 @@ CREATE INDEX IF NOT EXISTS meshwork_processed_at ON {processed} (processed_at);
              FROM {outbox} WHERE due_at < 'infinity' ORDER BY due_at, seq LIMIT 1), \
              (SELECT count(*) FROM (SELECT FROM {outbox} WHERE due_at = 'infinity' LIMIT $1) AS e)"
         );
-        let counts = sqlx::query_as(AssertSqlSafe(sql)).bind(most);
-        Ok(Backlog::from_columns(counts.fetch_one(pool).await?))
+        let mut tx = pool.begin_with(BEGIN).await?;
+        let counts = sqlx::query_as(AssertSqlSafe(sql)).persistent(false);
+        let counts = counts.bind(most).fetch_one(&mut *tx).await?;
+        tx.commit().await?;
+        Ok(Backlog::from_columns(counts))
     }
 
     async fn errors(pool: &PgPool, tables: &Tables, after: i64, most: i64) -> Done<Vec<Row>> {
@@ -148,8 +164,10 @@ CREATE INDEX IF NOT EXISTS meshwork_processed_at ON {processed} (processed_at);
              (1000 * extract(epoch FROM created_at))::bigint \
              FROM {outbox} WHERE error IS NOT NULL AND seq > $1 ORDER BY seq LIMIT $2"
         );
-        let rows = sqlx::query_as(AssertSqlSafe(sql)).bind(after).bind(most);
-        let rows = rows.fetch_all(pool).await?;
+        let mut tx = pool.begin_with(BEGIN).await?;
+        let rows = sqlx::query_as(AssertSqlSafe(sql)).persistent(false);
+        let rows = rows.bind(after).bind(most).fetch_all(&mut *tx).await?;
+        tx.commit().await?;
         Ok(rows.into_iter().map(Row::from_columns).collect())
     }
 
@@ -160,12 +178,12 @@ CREATE INDEX IF NOT EXISTS meshwork_processed_at ON {processed} (processed_at);
              WHERE error IS NOT NULL AND ($1::text[] IS NULL OR id = ANY($1))"
         );
         let done = sqlx::query(AssertSqlSafe(sql)).bind(ids);
-        Ok(done.execute(pool).await?.rows_affected())
+        changed(pool, done).await
     }
 
     async fn delete(pool: &PgPool, tables: &Tables, ids: &[String]) -> Done<u64> {
         let done = sqlx::query(AssertSqlSafe(deletion(&tables.outbox(Self::SEPARATOR)))).bind(ids);
-        Ok(done.execute(pool).await?.rows_affected())
+        changed(pool, done).await
     }
 
     async fn claim(pool: &PgPool, tables: &Tables, now_ms: i64) -> Done<Claims> {
@@ -177,8 +195,10 @@ CREATE INDEX IF NOT EXISTS meshwork_processed_at ON {processed} (processed_at);
              FROM due WHERE o.id = due.id \
              RETURNING o.seq, o.id, o.claims, o.attempts, octet_length(o.job)::bigint, due.attempted_ms"
         );
-        let rows = sqlx::query_as(AssertSqlSafe(sql)).bind(MAX_ROWS);
-        let rows = rows.bind(now_ms).fetch_all(pool).await?;
+        let mut tx = pool.begin_with(BEGIN).await?;
+        let rows = sqlx::query_as(AssertSqlSafe(sql)).persistent(false);
+        let rows = rows.bind(MAX_ROWS).bind(now_ms).fetch_all(&mut *tx).await?;
+        tx.commit().await?;
         Ok(Claims::within_bounds(rows))
     }
 
@@ -190,14 +210,18 @@ CREATE INDEX IF NOT EXISTS meshwork_processed_at ON {processed} (processed_at);
             "SELECT o.id, o.job FROM {outbox} AS o JOIN unnest($1::text[], $2::int[]) AS claimed(id, claims) \
              ON o.id = claimed.id AND o.claims = claimed.claims FOR UPDATE OF o SKIP LOCKED"
         );
-        let mut tx = pool.begin().await?;
-        let rows = sqlx::query_as(AssertSqlSafe(sql)).bind(ids).bind(claims);
-        let rows = rows.fetch_all(&mut *tx).await?;
+        let mut tx = pool.begin_with(BEGIN).await?;
+        let rows = sqlx::query_as(AssertSqlSafe(sql)).persistent(false);
+        let rows = rows.bind(ids).bind(claims).fetch_all(&mut *tx).await?;
         Ok((Locks { tx, outbox }, rows))
     }
 
-    async fn keep(_: &mut Locks) -> Infallible {
-        std::future::pending().await
+    async fn keep(held: &mut Locks) -> Infallible {
+        loop {
+            sleep(SIGN_OF_LIFE).await;
+            // A connection that broke fails the next step.
+            sqlx::raw_sql("SELECT 1").execute(&mut *held.tx).await.ok();
+        }
     }
 
     async fn release(held: Locks) {
@@ -208,8 +232,8 @@ CREATE INDEX IF NOT EXISTS meshwork_processed_at ON {processed} (processed_at);
     async fn settle(held: Locks, sent: &Sent) -> Done<Transaction<'static, Self>> {
         let Locks { mut tx, outbox } = held;
         if !sent.stored.is_empty() {
-            let stored = sqlx::query(AssertSqlSafe(deletion(&outbox))).bind(&sent.stored);
-            stored.execute(&mut *tx).await?;
+            let stored = sqlx::query(AssertSqlSafe(deletion(&outbox))).persistent(false);
+            stored.bind(&sent.stored).execute(&mut *tx).await?;
         }
         if sent.refused.is_empty() {
             return Ok(tx);
@@ -226,6 +250,7 @@ CREATE INDEX IF NOT EXISTS meshwork_processed_at ON {processed} (processed_at);
         let pauses: Vec<Option<i64>> = sent.refused.iter().map(|row| row.pause_ms).collect();
         let uncertain: Vec<bool> = sent.refused.iter().map(|row| row.uncertain).collect();
         sqlx::query(AssertSqlSafe(sql))
+            .persistent(false)
             .bind(column(|row| row.id.clone()))
             .bind(column(|row| row.error.clone()))
             .bind(pauses)
@@ -235,8 +260,33 @@ CREATE INDEX IF NOT EXISTS meshwork_processed_at ON {processed} (processed_at);
         Ok(tx)
     }
 
-    fn watch(pool: &PgPool, tables: &Tables, wakeup: &Arc<Notify>) -> JoinSet<()> {
-        wakeup::listen(pool, &channel(tables), wakeup)
+    fn watch(
+        pool: &PgPool,
+        tables: &Tables,
+        wakeup: &Arc<Notify>,
+        probe: Duration,
+    ) -> JoinSet<Error> {
+        wakeup::listen(pool, channel(tables), Arc::clone(wakeup), probe)
+    }
+
+    async fn examine(pool: &PgPool, tables: &Tables) -> Done<(String, Vec<String>, Vec<String>)> {
+        let outbox = tables.outbox(Self::SEPARATOR);
+        let mut tx = pool.begin_with(BEGIN).await?;
+        let sql = "SELECT current_setting('server_version'), array(SELECT right_ FROM \
+             unnest(ARRAY['SELECT', 'UPDATE', 'DELETE']) AS right_ WHERE NOT has_table_privilege($1, right_))";
+        let found = sqlx::query_as(sql).persistent(false).bind(&outbox);
+        let (version, lacks): (String, Vec<String>) = found.fetch_one(&mut *tx).await?;
+        tx.commit().await?;
+        let lacks = lacks.into_iter();
+        let faults = lacks.map(|right| format!("the user lacks {right} on {outbox}"));
+        let pooled = "the database is behind a pooler, which passes no notifications: relays find rows by polling (--poll)";
+        let is_pooled = wakeup::is_pooled(&pool.connect_options()).await?;
+        let remarks = is_pooled.then(|| pooled.to_owned());
+        Ok((
+            format!("PostgreSQL {version}"),
+            faults.collect(),
+            remarks.into_iter().collect(),
+        ))
     }
 
     fn is_missing_table(error: &dyn DatabaseError) -> bool {
@@ -245,8 +295,16 @@ CREATE INDEX IF NOT EXISTS meshwork_processed_at ON {processed} (processed_at);
 
     fn is_temporary(error: &dyn DatabaseError) -> bool {
         let error = error.try_downcast_ref::<PgDatabaseError>();
-        error.is_some_and(|error| error.code().starts_with(INTERVENTION))
+        error.is_some_and(|error| TEMPORARY.iter().any(|code| error.code().starts_with(code)))
     }
+}
+
+/// Runs a statement. Returns the number of changed rows.
+async fn changed(pool: &PgPool, statement: Query<'_, Postgres, PgArguments>) -> Done<u64> {
+    let mut tx = pool.begin_with(BEGIN).await?;
+    let done = statement.persistent(false).execute(&mut *tx).await?;
+    tx.commit().await?;
+    Ok(done.rows_affected())
 }
 
 fn deletion(outbox: &str) -> String {
