@@ -115,7 +115,7 @@ export class ActorMethods {
     return this.caller.call("actor.get", params);
   }
 
-  /** List the actors. */
+  /** List the actors: those of the contexts that the actor of the key may read, or all for who may read outside of contexts. */
   list(params: Schemas["PageParams"] = {}): Promise<Schemas["ActorPage"]> {
     return this.caller.call("actor.list", params);
   }
@@ -265,7 +265,7 @@ export class FlowMethods {
     return this.caller.call("flow.dag", params);
   }
 
-  /** Delete a flow that has ended, with its jobs. */
+  /** Delete a flow that has ended, with its jobs; that of another actor needs the scope admin. */
   delete(params: Schemas["FlowParams"]): Promise<Schemas["ChangedFlow"]> {
     return this.caller.call("flow.delete", params);
   }
@@ -400,12 +400,12 @@ export class JobMethods {
 export class KeyMethods {
   constructor(private readonly caller: Caller) {}
 
-  /** Make a key of the API; the result has it once. */
+  /** Make a key of the API; the result has it once. The key of an actor makes keys of this actor, with no more rights than it has. */
   create(params: Schemas["KeyCreateParams"]): Promise<Schemas["NewKey"]> {
     return this.caller.call("key.create", params);
   }
 
-  /** List the keys of the API, without their secrets. */
+  /** List the keys of the API that the caller may make, without their secrets. */
   list(params: Schemas["PageParams"] = {}): Promise<Schemas["KeyList"]> {
     return this.caller.call("key.list", params);
   }

@@ -12,7 +12,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the actors
+         * List the actors: those of the contexts that the actor of the key may read, or all for who may read outside of contexts
          * @description Needs a key of the scope `viewer`. In JSON-RPC: `actor.list`.
          */
         get: operations["actor.list"];
@@ -479,8 +479,8 @@ export interface paths {
         put?: never;
         post?: never;
         /**
-         * Delete a flow that has ended, with its jobs
-         * @description Needs a key of the scope `admin`. In JSON-RPC: `flow.delete`.
+         * Delete a flow that has ended, with its jobs; that of another actor needs the scope admin
+         * @description Needs a key of the scope `user`. In JSON-RPC: `flow.delete`.
          */
         delete: operations["flow.delete"];
         options?: never;
@@ -864,13 +864,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the keys of the API, without their secrets
+         * List the keys of the API that the caller may make, without their secrets
          * @description Needs a key of the scope `admin`. In JSON-RPC: `key.list`.
          */
         get: operations["key.list"];
         put?: never;
         /**
-         * Make a key of the API; the result has it once
+         * Make a key of the API; the result has it once. The key of an actor makes keys of this actor, with no more rights than it has
          * @description Needs a key of the scope `admin`. In JSON-RPC: `key.create`.
          */
         post: operations["key.create"];
@@ -1365,6 +1365,8 @@ export interface components {
              * @description Number of the actor on this node.
              */
             id: number;
+            /** @description Scope of the actor outside of contexts; absent if it has no rights there. */
+            mw_node_scope?: string | null;
             /** @description Previous key of the actor. */
             mw_old_pubkey?: string | null;
             /**
@@ -2072,10 +2074,17 @@ export interface components {
              * @description Actor as which the caller acts in contexts.
              */
             actor: number | null;
+            /**
+             * Format: uint32
+             * @description The only context in which the caller may call; null for no such limit.
+             */
+            context: number | null;
             /** @description Name of the caller's key; null without keys. */
             key: string | null;
             /** @description First part of all keys. */
             namespace: string;
+            /** @description Scope of the caller outside of contexts; null if it has no rights there. */
+            node_scope: string | null;
             /** @description Scope of the caller. */
             scope: string;
             /** @description Release of Meshwork. */
@@ -2328,9 +2337,14 @@ export interface components {
         };
         /** @description A new key. */
         KeyCreateParams: {
-            /** @description Actor whose roles decide in contexts. */
+            /** @description Actor whose roles decide in contexts. Default: that of the caller's key; with `context` that of the caller. */
             actor?: string | null;
-            /** @description Time from which on it is refused (RFC 3339). */
+            /**
+             * Format: uint32
+             * @description The only context in which it may call.
+             */
+            context?: number | null;
+            /** @description Time from which on it is refused (RFC 3339). Default: that of the key of an actor that makes it. */
             expires_at?: string | null;
             /** @description Name of the key, which is part of it. */
             name: string;
@@ -2355,6 +2369,11 @@ export interface components {
         KeyView: {
             /** @description Actor whose roles decide in contexts. */
             actor: string | null;
+            /**
+             * Format: uint32
+             * @description The only context in which it may call.
+             */
+            context: number | null;
             /** @description Time of creation (RFC 3339). */
             created_at: string;
             /** @description Time from which on it is refused (RFC 3339). */
@@ -2902,6 +2921,11 @@ export interface components {
         NewKey: {
             /** @description Actor whose roles decide in contexts. */
             actor: string | null;
+            /**
+             * Format: uint32
+             * @description The only context in which it may call.
+             */
+            context: number | null;
             /** @description Time of creation (RFC 3339). */
             created_at: string;
             /** @description Time from which on it is refused (RFC 3339). */
@@ -4702,6 +4726,8 @@ export interface operations {
     events: {
         parameters: {
             query?: {
+                /** @description Number of a context, for the events of its jobs; without it those outside of contexts. */
+                context?: string;
                 /** @description Only events of this job. */
                 job?: string;
                 /** @description Only events of the jobs of this queue. */
@@ -6024,9 +6050,14 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
-                    /** @description Actor whose roles decide in contexts. */
+                    /** @description Actor whose roles decide in contexts. Default: that of the caller's key; with `context` that of the caller. */
                     actor?: string | null;
-                    /** @description Time from which on it is refused (RFC 3339). */
+                    /**
+                     * Format: uint32
+                     * @description The only context in which it may call.
+                     */
+                    context?: number | null;
+                    /** @description Time from which on it is refused (RFC 3339). Default: that of the key of an actor that makes it. */
                     expires_at?: string | null;
                     /** @description Name of the key, which is part of it. */
                     name: string;

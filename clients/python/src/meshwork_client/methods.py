@@ -120,7 +120,7 @@ class ActorMethods:
         return self._caller.call("actor.get", params)
 
     def list(self, **params: Unpack[types.PageParams]) -> types.ActorPage:
-        """List the actors."""
+        """List the actors: those of the contexts that the actor of the key may read, or all for who may read outside of contexts."""
         return self._caller.call("actor.list", params)
 
     def iter(self, **params: Unpack[types.PageParams]) -> Iterator[types.ActorView]:
@@ -252,7 +252,7 @@ class FlowMethods:
         return self._caller.call("flow.dag", params)
 
     def delete(self, **params: Unpack[types.FlowParams]) -> types.ChangedFlow:
-        """Delete a flow that has ended, with its jobs."""
+        """Delete a flow that has ended, with its jobs; that of another actor needs the scope admin."""
         return self._caller.call("flow.delete", params)
 
     def get(self, **params: Unpack[types.FlowGetParams]) -> types.FlowView:
@@ -366,11 +366,11 @@ class KeyMethods:
         self._caller = caller
 
     def create(self, **params: Unpack[types.KeyCreateParams]) -> types.NewKey:
-        """Make a key of the API; the result has it once."""
+        """Make a key of the API; the result has it once. The key of an actor makes keys of this actor, with no more rights than it has."""
         return self._caller.call("key.create", params)
 
     def list(self, **params: Unpack[types.PageParams]) -> types.KeyList:
-        """List the keys of the API, without their secrets."""
+        """List the keys of the API that the caller may make, without their secrets."""
         return self._caller.call("key.list", params)
 
     def iter(self, **params: Unpack[types.PageParams]) -> Iterator[types.KeyView]:
@@ -618,7 +618,7 @@ class AsyncActorMethods:
         return await self._caller.call("actor.get", params)
 
     async def list(self, **params: Unpack[types.PageParams]) -> types.ActorPage:
-        """List the actors."""
+        """List the actors: those of the contexts that the actor of the key may read, or all for who may read outside of contexts."""
         return await self._caller.call("actor.list", params)
 
     def iter(self, **params: Unpack[types.PageParams]) -> AsyncIterator[types.ActorView]:
@@ -750,7 +750,7 @@ class AsyncFlowMethods:
         return await self._caller.call("flow.dag", params)
 
     async def delete(self, **params: Unpack[types.FlowParams]) -> types.ChangedFlow:
-        """Delete a flow that has ended, with its jobs."""
+        """Delete a flow that has ended, with its jobs; that of another actor needs the scope admin."""
         return await self._caller.call("flow.delete", params)
 
     async def get(self, **params: Unpack[types.FlowGetParams]) -> types.FlowView:
@@ -864,11 +864,11 @@ class AsyncKeyMethods:
         self._caller = caller
 
     async def create(self, **params: Unpack[types.KeyCreateParams]) -> types.NewKey:
-        """Make a key of the API; the result has it once."""
+        """Make a key of the API; the result has it once. The key of an actor makes keys of this actor, with no more rights than it has."""
         return await self._caller.call("key.create", params)
 
     async def list(self, **params: Unpack[types.PageParams]) -> types.KeyList:
-        """List the keys of the API, without their secrets."""
+        """List the keys of the API that the caller may make, without their secrets."""
         return await self._caller.call("key.list", params)
 
     def iter(self, **params: Unpack[types.PageParams]) -> AsyncIterator[types.KeyView]:

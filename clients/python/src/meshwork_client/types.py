@@ -33,6 +33,10 @@ class ActorView(TypedDict):
     """
     Number of the actor on this node.
     """
+    mw_node_scope: NotRequired[str | None]
+    """
+    Scope of the actor outside of contexts; absent if it has no rights there.
+    """
     mw_old_pubkey: NotRequired[str | None]
     """
     Previous key of the actor.
@@ -1004,6 +1008,10 @@ class Info(TypedDict):
     """
     Actor as which the caller acts in contexts.
     """
+    context: int | None
+    """
+    The only context in which the caller may call; null for no such limit.
+    """
     key: str | None
     """
     Name of the caller's key; null without keys.
@@ -1011,6 +1019,10 @@ class Info(TypedDict):
     namespace: str
     """
     First part of all keys.
+    """
+    node_scope: str | None
+    """
+    Scope of the caller outside of contexts; null if it has no rights there.
     """
     scope: str
     """
@@ -1148,11 +1160,15 @@ class KeyCreateParams(TypedDict):
 
     actor: NotRequired[str | None]
     """
-    Actor whose roles decide in contexts.
+    Actor whose roles decide in contexts. Default: that of the caller's key; with `context` that of the caller.
+    """
+    context: NotRequired[int | None]
+    """
+    The only context in which it may call.
     """
     expires_at: NotRequired[str | None]
     """
-    Time from which on it is refused (RFC 3339).
+    Time from which on it is refused (RFC 3339). Default: that of the key of an actor that makes it.
     """
     name: str
     """
@@ -1183,6 +1199,10 @@ class KeyView(TypedDict):
     actor: str | None
     """
     Actor whose roles decide in contexts.
+    """
+    context: int | None
+    """
+    The only context in which it may call.
     """
     created_at: str
     """
@@ -1805,6 +1825,10 @@ class NewKey(TypedDict):
     actor: str | None
     """
     Actor whose roles decide in contexts.
+    """
+    context: int | None
+    """
+    The only context in which it may call.
     """
     created_at: str
     """
