@@ -1,6 +1,5 @@
 //! Command line: the commands, and their global options.
 
-use std::ffi::OsString;
 use std::io::{self, Write};
 
 use clap::builder::Resettable;
@@ -20,8 +19,8 @@ use crate::error::CommandError;
 use crate::exit::{self, Exit};
 use crate::help;
 use crate::out::{
-    ListFormat, Out, OutError, commands_a_terminal, format_of, note, printable, show_raw, visible,
-    with_cut_words, with_format,
+    ListFormat, Out, OutError, format_of, note, printable, show_raw, visible, with_cut_words,
+    with_format,
 };
 use crate::telemetry::logging;
 use crate::telemetry::logging::{LogFormat, Logging};
@@ -179,9 +178,10 @@ fn tell(mut said: clap::Error, line: &CommandLine, mut command: clap::Command) -
         let usage = words::usage(&line.words, &command);
         said.insert(ContextKind::Usage, ContextValue::StyledStr(usage));
     }
+    make_visible(&mut said);
     let plain = said.render().to_string();
-    let text = with_visible_words(&plain, &line.words);
-    let text = as_written(help::with_short_alternatives(&with_cut_words(&text)));
+    let text = help::with_short_alternatives(&with_cut_words(&printable(&plain)));
+    let text = as_written(text);
     // Without a place to write to, the exit code remains.
     let _ = match hint {
         None if text == plain => said.print(),
@@ -195,18 +195,24 @@ fn tell(mut said: clap::Error, line: &CommandLine, mut command: clap::Command) -
     Exit::USAGE
 }
 
-/// Returns an error text in which words of the command line show their control characters.
-fn with_visible_words(text: &str, words: &[OsString]) -> String {
-    let mut shown = text.to_owned();
-    for word in words.iter().map(|word| word.to_string_lossy()) {
-        // An option of the word, or its value, may stand alone in the text.
-        for part in [&*word].into_iter().chain(word.splitn(2, '=')) {
-            if part.chars().any(commands_a_terminal) {
-                shown = shown.replace(part, &visible(part));
-            }
-        }
+/// Makes the control characters of arguments visible, which clap's text would leave out.
+fn make_visible(said: &mut clap::Error) {
+    let shown: Vec<_> = said
+        .context()
+        .filter_map(|(kind, value)| {
+            let shown = match value {
+                ContextValue::String(text) => ContextValue::String(visible(text)),
+                ContextValue::Strings(texts) => {
+                    ContextValue::Strings(texts.iter().map(|text| visible(text)).collect())
+                }
+                _ => return None,
+            };
+            Some((kind, shown))
+        })
+        .collect();
+    for (kind, value) in shown {
+        said.insert(kind, value);
     }
-    printable(&shown).into_owned()
 }
 
 /// Treats an empty environment variable as unset: `${NAME:-}` in a compose file makes such. A secret that was removed

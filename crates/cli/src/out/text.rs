@@ -66,7 +66,7 @@ pub(crate) fn one_line(text: &str, columns: usize) -> String {
 }
 
 /// Returns true for control characters, and for those that change the direction of text.
-pub(crate) fn commands_a_terminal(c: char) -> bool {
+pub(super) fn commands_a_terminal(c: char) -> bool {
     let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || turns
 }
