@@ -18,6 +18,7 @@ use tokio::task::AbortHandle;
 
 use super::handler::{HandlerIo, JobContext, encoded, failed, payload_of, until_over};
 use super::{Run, Runtime};
+use crate::worker::lease::Lease;
 
 /// Longest wait of a group for jobs of the same claim that are still being prepared.
 const SOON: Duration = Duration::from_millis(20);
@@ -148,6 +149,7 @@ struct Open<In> {
 struct Member<In> {
     payload: In,
     context: JobContext,
+    lease: Lease,
     answer: oneshot::Sender<Result<Vec<u8>, Failure>>,
 }
 
@@ -190,7 +192,9 @@ impl<H: GroupHandler<S>, S: 'static> Inner<H, S> {
         let (mut jobs, mut answers) = (Vec::new(), Vec::new());
         for member in members {
             // A cancelled job reports by itself.
-            if !member.context.stop.is_cancelled() && !member.answer.is_closed() {
+            let waits = !member.context.stop.is_cancelled() && !member.answer.is_closed();
+            // The wait for other jobs may have outlasted the lease.
+            if waits && member.lease.allows_start() {
                 jobs.push((member.payload, member.context));
                 answers.push(member.answer);
             }
@@ -243,6 +247,7 @@ impl<H: GroupHandler<S>, S: 'static> Runtime for Group<H, S> {
             let member = Member {
                 payload,
                 context: talk.context(&run, &cancelled),
+                lease: run.lease.clone(),
                 answer,
             };
             self.0.join(key, member);

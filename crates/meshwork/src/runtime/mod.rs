@@ -40,6 +40,7 @@ use meshwork_model::trace::TraceContext;
 use tokio::time::Instant;
 
 use crate::Batch;
+use crate::worker::lease::Lease;
 pub use action::ActionIds;
 pub(crate) use action::{
     ActionCallError, ActionCaller, ActionReply, ActionRequest, CallActions, CheckedDelivery,
@@ -113,6 +114,8 @@ pub struct Run {
     pub(crate) objects: ObjectStore,
     /// Name of the context whose worker runs it. Contexts share no cache.
     pub(crate) tenant: String,
+    /// Lease of the job, which has to hold at the start.
+    pub(crate) lease: Lease,
 }
 
 impl Run {
@@ -137,6 +140,7 @@ impl Run {
             caller: ActionCaller::default(),
             objects: ObjectStore::default(),
             tenant: String::new(),
+            lease: Lease::default(),
         }
     }
 
@@ -148,6 +152,7 @@ impl Run {
             confinement: self.confinement.clone(),
             log: self.log.clone(),
             tenant: self.tenant.clone(),
+            lease: self.lease.clone(),
             ..Self::new(Arc::clone(&self.job), self.deadline)
         }
     }

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use super::lease::LeaseClock;
 use crate::runtime;
 
 /// Default number of jobs that run at once.
@@ -44,6 +45,8 @@ pub struct Config {
     pub shutdown_timeout: Duration,
     /// Time between the cancel signal of a run and its end by force. Default: 5 s, maximum: 10 years.
     pub cancel_grace: Duration,
+    /// Clock of its leases.
+    pub(crate) clock: LeaseClock,
 }
 
 impl Default for Config {
@@ -55,6 +58,7 @@ impl Default for Config {
             timeout: TIMEOUT,
             shutdown_timeout: SHUTDOWN_TIMEOUT,
             cancel_grace: runtime::STOP_GRACE,
+            clock: LeaseClock::default(),
         }
     }
 }
@@ -206,6 +210,7 @@ mod tests {
             timeout: MIN_TIMEOUT,
             shutdown_timeout: Duration::ZERO,
             cancel_grace: Duration::ZERO,
+            ..Config::default()
         };
         least.validate().unwrap();
         let most = Config {
@@ -215,6 +220,7 @@ mod tests {
             timeout: LONGEST,
             shutdown_timeout: LONGEST,
             cancel_grace: LONGEST,
+            ..Config::default()
         };
         most.validate().unwrap();
     }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{Semaphore, watch};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::config::Config;
 use super::dedicated_thread::Host;
 use super::health::HealthSource;
 use super::in_flight::InFlight;
+use super::lease::Moment;
 use super::logfile::LogFolders;
 use super::meter::Meter;
 use super::protocol::{Protocol, Queues};
@@ -21,8 +21,8 @@ use crate::worker::capacity::slots::Seat;
 /// A registration that the server has confirmed.
 #[derive(Debug)]
 pub(super) struct Registered<Q> {
-    /// Time at which the server stops counting the worker as alive.
-    pub(super) until: Instant,
+    /// Time until which the server certainly counts the worker as alive.
+    pub(super) until: Moment,
     /// Registered queues.
     pub(super) queues: Arc<Q>,
     /// Queues that the server refused.
@@ -112,7 +112,13 @@ impl<P: Protocol> Engine<P> {
     pub(super) fn registration(&self) -> Option<Registered<P::Queues>> {
         let registered = self.registered.borrow();
         let known = registered.as_ref()?;
-        (known.until > Instant::now() + self.config.wait()).then(|| known.clone())
+        (known.until > self.config.clock.now() + self.config.wait()).then(|| known.clone())
+    }
+
+    /// Returns the end of the registration; the current time if there is none.
+    pub(super) fn registered_until(&self) -> Moment {
+        let until = self.registered.borrow().as_ref().map(|known| known.until);
+        until.unwrap_or_else(|| self.config.clock.now())
     }
 
     /// Returns true if a blocking read of a queue may be sent: a slot is free, the last claim found the queues empty,
@@ -192,10 +198,10 @@ impl<P: Protocol> HealthSource for Engine<P> {
         self.in_flight.count()
     }
 
-    fn alive_until(&self) -> Option<Instant> {
+    fn is_registered(&self) -> bool {
         let registered = self.registered.borrow();
         let known = registered.as_ref().filter(|it| it.refused.is_empty());
-        known.map(|known| known.until)
+        known.is_some_and(|known| known.until > self.config.clock.now())
     }
 
     fn lacks(&self) -> Vec<&'static str> {

@@ -6,13 +6,14 @@ use meshwork_broker::{Backoff, Error};
 use tokio::time::Instant;
 
 use super::fetched::Fetched;
+use super::lease::Moment;
 use super::task::Completion;
 
 /// A request for jobs.
 #[derive(Debug)]
 pub struct FetchRequest {
     /// Time until which the leases of the jobs certainly last, counted from the sending of the call.
-    pub(super) until: Instant,
+    pub(super) until: Moment,
     /// Greatest number of jobs. With 0, the call only returns unwanted prefetched ids to their queues.
     pub want: usize,
     /// Number of these for which the worker has no free slot yet. Limited queues must not give them, since a job that does
@@ -35,8 +36,9 @@ pub struct FetchRequest {
 pub(super) struct Exchange<J> {
     pub(super) results: Vec<Completion<J>>,
     pub(super) fetch: Option<FetchRequest>,
-    /// Time at which it was sent.
+    /// Time at which it was sent, by both clocks.
     pub(super) sent: Instant,
+    pub(super) sent_at: Moment,
 }
 
 impl<J> Exchange<J> {

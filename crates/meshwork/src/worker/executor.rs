@@ -45,7 +45,9 @@ pub(super) async fn execute<P: Protocol>(
             (report, began.elapsed())
         }
     };
-    if let Some(kind) = protocol.kind(job) {
+    if let Some(kind) = protocol.kind(job)
+        && !task.lease.has_refused()
+    {
         engine.meter.ran(&kind, took, report.as_ref());
     }
     span::ended(report.as_ref());
@@ -86,7 +88,7 @@ pub(super) fn unprepared() -> Report {
     Report::failed(Failure::new(FailureKind::Permanent, message))
 }
 
-/// Runs a prepared job. Returns `None` if the job was lost meanwhile.
+/// Runs a prepared job. Returns `None` if the job was lost meanwhile, or its lease was over before its start.
 async fn run<P: Protocol>(
     engine: &Arc<Engine<P>>,
     task: &LeasedJob<P::Job>,
@@ -98,8 +100,13 @@ async fn run<P: Protocol>(
         Ok(log_file) => log_file,
         Err(failure) => return Some(Report::failed(failure)),
     };
+    // The preparation may have waited for the server, or the process was suspended.
+    if !task.lease.allows_start() {
+        return None;
+    }
     let mut run = Run::new(Arc::clone(&job), Instant::now() + prepared.timeout);
     run.stop = task.cancel.clone();
+    run.lease = task.lease.clone();
     run.grace = engine.config.cancel_grace;
     run.trace = trace;
     run.announced = reserved;
@@ -149,6 +156,7 @@ async fn run<P: Protocol>(
     let report = match task.cancel.reason() {
         // Cancelled by force, released, or reclaimed.
         Some(StopReason::Lost) => return None,
+        _ if task.lease.has_refused() => return None,
         // A run that ended well in spite of the request has finished.
         Some(StopReason::Requested) if report.result.is_err() => Report {
             result: Err(Failure::stopped()),
@@ -176,7 +184,7 @@ async fn open_log(folders: &Arc<LogFolders>, job: &Arc<Job>) -> Result<Option<Lo
 }
 
 /// Runs a job, and aborts it if it does not end in time.
-async fn bounded(runtime: &dyn Runtime, run: Run) -> Report {
+pub(crate) async fn bounded(runtime: &dyn Runtime, run: Run) -> Report {
     let (stop, grace) = (run.stop.clone(), run.grace);
     let overdue = run.deadline + grace + CUT_OFF;
     tokio::select! {

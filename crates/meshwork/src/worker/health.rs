@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::{AbortHandle, JoinHandle};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::meter::Meter;
@@ -20,8 +19,8 @@ pub(crate) trait HealthSource: Send + Sync {
     fn name(&self) -> &str;
     /// Returns the number of jobs in flight.
     fn busy(&self) -> usize;
-    /// Returns the time at which the server stops counting it as alive; `None` while it is not registered.
-    fn alive_until(&self) -> Option<Instant>;
+    /// Returns true while the server counts it as alive, for all of its queues.
+    fn is_registered(&self) -> bool;
     /// Returns the commands that its user may not send to the server, although its calls need them.
     fn lacks(&self) -> Vec<&'static str>;
     /// Returns the runtimes that cannot start runs, with the reasons.
@@ -115,9 +114,9 @@ impl Monitor {
         if !lacks.is_empty() {
             return Err(Unhealthy::Rights(lacks));
         }
-        match self.worker.alive_until() {
-            Some(until) if until > Instant::now() => self.sound(),
-            _ => Err(Unhealthy::Unregistered),
+        match self.worker.is_registered() {
+            true => self.sound(),
+            false => Err(Unhealthy::Unregistered),
         }
     }
 

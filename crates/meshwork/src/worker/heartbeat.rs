@@ -1,6 +1,7 @@
 //! Heartbeat: a task with its own thread, runtime and connection, so that no busy handler can starve it. It renews all
 //! leases and the registration, reclaims the jobs of dead workers, and runs the maintenance of its protocol.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -121,7 +122,7 @@ async fn obey_requests<P: Protocol>(conn: &P::Conn, engine: &Engine<P>) -> Resul
 async fn renew<P: Protocol>(conn: &P::Conn, engine: &Engine<P>) -> Result<(), Error> {
     let (protocol, config) = (&engine.protocol, &engine.config);
     let snapshot = engine.in_flight.snapshot();
-    let began = Instant::now();
+    let until = engine.config.clock.now() + config.lease;
     // Locked until the answer arrives: a renewal after the deregistration would register the worker again.
     let listening = engine.listening.lock().await;
     let queues = Arc::clone(&protocol.queues().borrow());
@@ -134,12 +135,16 @@ async fn renew<P: Protocol>(conn: &P::Conn, engine: &Engine<P>) -> Result<(), Er
         cancel,
         refused,
     } = renewed;
+    let is_refused = |job: &P::Job| refused.iter().any(|queue| queue == P::queue(job));
+    let unrenewed = snapshot.jobs.iter().enumerate();
+    let unrenewed = unrenewed.filter(|(at, job)| gone.contains(at) || is_refused(job));
+    let unrenewed: HashSet<_> = unrenewed.map(|(at, _)| at).collect();
+    engine.in_flight.renewed(&snapshot, &unrenewed, until);
     let id = |job: &P::Job| P::id(job).into_owned();
     engine
         .meter
         .lost(engine.in_flight.lose(&snapshot, &gone, id));
     engine.in_flight.cancel_all(&snapshot, &cancel);
-    let until = began + config.lease;
     let registered = Registered {
         until,
         queues,

@@ -1,8 +1,9 @@
 //! Jobs that a worker has claimed and not yet reported, for the parts that renew and cancel them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::lease::{Lease, Moment};
 use crate::runtime::{StopReason, StopSignal};
 
 /// Jobs in flight, by the sequence numbers of their claims.
@@ -29,6 +30,7 @@ struct Jobs<J> {
 #[derive(Debug)]
 struct Entry<J> {
     job: Arc<J>,
+    lease: Lease,
     cancel: StopSignal,
     /// True if the job has a slot.
     runs: bool,
@@ -52,10 +54,11 @@ impl<J> InFlight<J> {
     }
 
     /// Adds a job that waits for a slot. Returns its cancel signal and its sequence number.
-    pub(crate) fn add(&self, job: &Arc<J>) -> (StopSignal, u64) {
+    pub(crate) fn add(&self, job: &Arc<J>, lease: &Lease) -> (StopSignal, u64) {
         let cancel = StopSignal::default();
         let entry = Entry {
             job: Arc::clone(job),
+            lease: lease.clone(),
             cancel: cancel.clone(),
             runs: false,
             ended: false,
@@ -143,6 +146,17 @@ impl<J> InFlight<J> {
         lost
     }
 
+    /// Records that the leases of a snapshot, except those at the indexes of `others`, last until this moment.
+    pub(crate) fn renewed(&self, snapshot: &Snapshot<J>, others: &HashSet<usize>, until: Moment) {
+        let jobs = self.jobs();
+        let renewed = snapshot.seqs.iter().enumerate();
+        for (_, seq) in renewed.filter(|(at, _)| !others.contains(at)) {
+            if let Some(job) = jobs.by_seq.get(seq) {
+                job.lease.renewed(until);
+            }
+        }
+    }
+
     /// Requests cancellation of the runs at these indexes of a snapshot.
     pub(super) fn cancel_all(&self, snapshot: &Snapshot<J>, places: &[usize]) {
         let jobs = self.jobs();
@@ -181,6 +195,9 @@ impl<J: Clone> InFlight<J> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use super::super::lease::LeaseClock;
     use super::*;
 
     fn lose(in_flight: &InFlight<&'static str>, gone: &[usize]) -> usize {
@@ -190,8 +207,8 @@ mod tests {
     #[test]
     fn what_has_ended_is_not_lost_when_the_server_knows_it() {
         let in_flight = InFlight::default();
-        let (_, ended) = in_flight.add(&Arc::new("ended"));
-        let (cancel, _) = in_flight.add(&Arc::new("runs"));
+        let (_, ended) = in_flight.add(&Arc::new("ended"), &Lease::default());
+        let (cancel, _) = in_flight.add(&Arc::new("runs"), &Lease::default());
         in_flight.ended(ended);
         assert_eq!(lose(&in_flight, &[0, 1]), 1);
         assert_eq!(cancel.reason(), Some(StopReason::Lost));
@@ -200,10 +217,10 @@ mod tests {
     #[test]
     fn a_job_that_was_claimed_anew_is_not_lost_with_its_old_lease() {
         let in_flight = InFlight::default();
-        let (old, seq) = in_flight.add(&Arc::new("job"));
+        let (old, seq) = in_flight.add(&Arc::new("job"), &Lease::default());
         let snapshot = in_flight.snapshot();
         in_flight.remove(seq);
-        let (new, _) = in_flight.add(&Arc::new("job"));
+        let (new, _) = in_flight.add(&Arc::new("job"), &Lease::default());
         let lost = in_flight.lose(&snapshot, &[0], |job| (*job).to_owned());
         assert_eq!((lost, old.reason(), new.reason()), (0, None, None));
     }
@@ -211,8 +228,8 @@ mod tests {
     #[test]
     fn what_is_to_be_released_stays_until_it_is() {
         let in_flight = InFlight::default();
-        let (cancel, seq) = in_flight.add(&Arc::new("old"));
-        let (_, waits) = in_flight.add(&Arc::new("new"));
+        let (cancel, seq) = in_flight.add(&Arc::new("old"), &Lease::default());
+        let (_, waits) = in_flight.add(&Arc::new("new"), &Lease::default());
         in_flight.begun(seq);
         assert_eq!(in_flight.count(), 1);
         in_flight.begun(waits);
@@ -223,5 +240,20 @@ mod tests {
         assert_eq!(in_flight.count(), 2);
         // The run has ended, so this is no loss.
         assert_eq!(lose(&in_flight, &[0]), 0);
+    }
+
+    #[test]
+    fn a_renewal_prolongs_the_leases_that_are_not_gone() {
+        let clock = LeaseClock::default();
+        let (over, later) = (clock.now(), clock.now() + Duration::from_secs(60));
+        let (in_flight, lease) = (InFlight::default(), || Lease::until(over, &clock));
+        let (kept, gone, unsent) = (lease(), lease(), lease());
+        in_flight.add(&Arc::new("kept"), &kept);
+        in_flight.add(&Arc::new("gone"), &gone);
+        let snapshot = in_flight.snapshot();
+        in_flight.add(&Arc::new("unsent"), &unsent);
+        in_flight.renewed(&snapshot, &HashSet::from([1]), later);
+        let starts = [kept, gone, unsent].map(|lease| lease.allows_start());
+        assert_eq!(starts, [true, false, false]);
     }
 }

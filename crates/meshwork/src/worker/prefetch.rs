@@ -16,6 +16,7 @@ use tokio::time::{Instant, Sleep, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::engine::Engine;
+use super::lease::Moment;
 use super::pipelined_reads::PipelinedReads;
 use super::protocol::{Protocol, Queues, Waited};
 use super::spawner::Starter;
@@ -162,7 +163,7 @@ struct Prefetch<P: Protocol> {
 
 /// The result of a blocking read, and the end of this worker's registration when the read was sent. A job that arrives
 /// later may belong to another worker.
-type Came<J> = (Waited<J>, Instant);
+type Came<J> = (Waited<J>, Moment);
 
 async fn prefetch<P: Protocol>(
     engine: Arc<Engine<P>>,
@@ -298,8 +299,7 @@ impl<P: Protocol> Prefetch<P> {
                 Some(engine.demand.handled(delivers).boxed())
             }
             Waited::Job(job) => {
-                let now = Instant::now();
-                if until <= now {
+                if until <= self.engine.config.clock.now() {
                     // This process was suspended, or the answer was late: another worker may have reclaimed the job.
                     tracing::warn!(
                         "job released: it arrived after the registration of this worker had expired"
@@ -308,9 +308,10 @@ impl<P: Protocol> Prefetch<P> {
                     return None;
                 }
                 let begun = Arc::new(Notify::new());
-                self.starter.take_in(job, Some(Arc::clone(&begun)));
+                self.starter.take_in(job, until, Some(Arc::clone(&begun)));
                 if self.starter.running.len() <= 1 {
                     self.begun = Some(begun);
+                    let now = Instant::now();
                     if self.patience.deadline() <= now {
                         self.patience.as_mut().reset(now + PATIENCE);
                     }

@@ -18,6 +18,7 @@ use super::completer;
 use super::engine::Engine;
 use super::executor::{self, RunContext};
 use super::fetched::Fetched;
+use super::lease::{Lease, Moment};
 use super::protocol::{Intake, Protocol};
 use super::release::release_all;
 use super::task::{Arrival, LeasedJob, RunEvent, SlotGuard};
@@ -64,22 +65,29 @@ impl<P: Protocol> Spawner<P> {
     }
 
     /// Starts the jobs that run beside others, up to `room`, then the first exclusive one. Beside an exclusive job nothing
-    /// waits: the others are left for release, since another worker may be free earlier.
-    pub(super) fn start(&mut self, jobs: Vec<P::Job>, room: usize) -> Placed<P::Job> {
+    /// waits: the others are left for release, since another worker may be free earlier. Their leases last until
+    /// `lease_end` unless they are renewed.
+    pub(super) fn start(
+        &mut self,
+        jobs: Vec<P::Job>,
+        lease_end: Moment,
+        room: usize,
+    ) -> Placed<P::Job> {
         // The claim was sent before the gate was closed.
         if jobs.is_empty() || self.is_closed() {
             return Placed::left(jobs);
         }
         let starter = &self.starter;
+        let hold = |job| starter.hold(job, lease_end);
         let (exclusive, mut others): (Vec<_>, Vec<_>) = jobs.into_iter().partition(P::is_exclusive);
         self.one_by_one = !exclusive.is_empty();
         let mut waiting = others.split_off(room.min(others.len()));
-        starter.start_all(others.into_iter().map(|job| starter.hold(job)).collect());
+        starter.start_all(others.into_iter().map(hold).collect());
         let mut exclusive = exclusive.into_iter();
         let mut left = Vec::new();
         if let Some(first) = exclusive.next() {
             left.append(&mut waiting);
-            starter.spawn(starter.hold(first), starter.gate.alone(), None, None);
+            starter.spawn(hold(first), starter.gate.alone(), None, None);
         }
         left.extend(exclusive);
         Placed { waiting, left }
@@ -123,9 +131,9 @@ impl<P: Protocol> Starter<P> {
         self.engine.protocol.runtime_of(job)?.announce()
     }
 
-    /// Starts a job that came without a claim. `begun` is notified when the run has passed its first step, or has
-    /// ended.
-    pub(super) fn take_in(&self, job: P::Job, begun: Option<Arc<Notify>>) {
+    /// Starts a job that came without a claim, and whose lease lasts until `lease_end` unless it is renewed. `begun` is
+    /// notified when the run has passed its first step, or has ended.
+    pub(super) fn take_in(&self, job: P::Job, lease_end: Moment, begun: Option<Arc<Notify>>) {
         // Before the check of `stop`, since shutdown waits for the token.
         let token = self.running.token();
         if self.engine.stop.is_cancelled() {
@@ -136,7 +144,7 @@ impl<P: Protocol> Starter<P> {
         // The receiver is gone if the fetcher has ended.
         let _ = self.events.send(RunEvent::TakenIn);
         let reserved = self.reserve(&job);
-        let task = self.leased(job, token);
+        let task = self.leased(job, lease_end, token);
         self.spawn(task, self.gate.beside_others(), reserved, begun);
     }
 
@@ -165,8 +173,8 @@ impl<P: Protocol> Starter<P> {
     }
 
     /// Adds a claimed job to those in flight. It waits for a slot.
-    pub(super) fn hold(&self, job: P::Job) -> LeasedJob<P::Job> {
-        self.leased(job, self.running.token())
+    pub(super) fn hold(&self, job: P::Job, lease_end: Moment) -> LeasedJob<P::Job> {
+        self.leased(job, lease_end, self.running.token())
     }
 
     /// Starts jobs beside others.
@@ -177,12 +185,14 @@ impl<P: Protocol> Starter<P> {
         }
     }
 
-    fn leased(&self, job: P::Job, token: TaskTrackerToken) -> LeasedJob<P::Job> {
+    fn leased(&self, job: P::Job, lease_end: Moment, token: TaskTrackerToken) -> LeasedJob<P::Job> {
         let job = Arc::new(job);
+        let lease = Lease::until(lease_end, &self.engine.config.clock);
         // Added here, so that jobs in flight have the order of their claims.
-        let (cancel, seq) = self.engine.in_flight.add(&job);
+        let (cancel, seq) = self.engine.in_flight.add(&job, &lease);
         LeasedJob {
             job,
+            lease,
             cancel,
             seq,
             _running: token,
@@ -232,7 +242,9 @@ impl<P: Protocol> Intake<P::Job> for Starter<P> {
     }
 
     fn take(&self, job: P::Job) {
-        self.take_in(job, None);
+        // The registration was renewed before the call that returned the job, on the same thread.
+        let lease_end = self.engine.registered_until();
+        self.take_in(job, lease_end, None);
     }
 }
 
@@ -315,7 +327,13 @@ async fn work<P: Protocol>(
         }
     };
     drop(ticket);
-    let Some((report, took)) = ended else { return };
+    let Some((report, took)) = ended else {
+        if task.lease.has_refused() {
+            tracing::warn!(job = %P::id(&task.job), "job released: its lease was over before its start");
+            completer::not_started(&engine, task).await;
+        }
+        return;
+    };
     let runtime = || engine.protocol.runtime(P::queue(&task.job));
     match report.result {
         Err(failure) if failure.kind == FailureKind::NotStarted => {

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::fetched::Fetched;
+use super::lease::Lease;
 use crate::runtime::{StopReason, StopSignal};
 
 /// Longest time for which a report is retried. After that, the job runs again when its lease has expired.
@@ -17,6 +18,7 @@ pub(super) const REPEAT_FOR: Duration = Duration::from_secs(600);
 #[derive(Debug)]
 pub(crate) struct LeasedJob<J> {
     pub(crate) job: Arc<J>,
+    pub(super) lease: Lease,
     /// Signal that cancels the run.
     pub(crate) cancel: StopSignal,
     /// Sequence number among the jobs in flight.

@@ -16,6 +16,7 @@ pub(crate) mod rescue;
 mod runtime;
 pub(crate) mod sandbox;
 mod sandbox_kills;
+mod suspended;
 pub(crate) mod trace;
 mod variables;
 pub(crate) mod worker;

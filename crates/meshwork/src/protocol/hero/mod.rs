@@ -222,6 +222,13 @@ impl Worker {
         self
     }
 
+    /// Sets the clock of leases.
+    #[cfg(test)]
+    pub(crate) fn lease_clock(mut self, clock: worker::lease::LeaseClock) -> Self {
+        self.config.clock = clock;
+        self
+    }
+
     /// Sets the timeout of running jobs at shutdown, before they are released. Default: 25 s, maximum: 10 years.
     #[must_use]
     pub fn shutdown_timeout(mut self, timeout: Duration) -> Self {

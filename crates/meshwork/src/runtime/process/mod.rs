@@ -130,6 +130,11 @@ impl Process {
         inherited: Inherited,
         orders: &sandbox::Orders,
     ) -> Result<Self, NotStarted> {
+        // The preparation, such as an installation of packages, may have outlasted the lease.
+        if !run.lease.allows_start() {
+            let message = "the lease of the job is over".to_owned();
+            return Err(NotStarted::Worker(message));
+        }
         let handed = program.handed(&run.job.env_vars);
         let mut child = Child::start((program, &handed), folder, inherited, orders)?;
         let (Some(stdout), Some(stderr)) = (child.stdout(), child.stderr()) else {

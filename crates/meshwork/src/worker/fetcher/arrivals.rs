@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 use super::Fetcher;
 use crate::worker::batch::count;
+use crate::worker::lease::Moment;
 use crate::worker::protocol::Protocol;
 use crate::worker::task::Arrival;
 
@@ -13,7 +12,7 @@ use crate::worker::task::Arrival;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TimedClaim {
     /// The claim was not earlier.
-    pub(super) sent: Instant,
+    pub(super) sent: Moment,
     /// The server's time of the claim, in milliseconds since 1970.
     pub(super) at_ms: u64,
 }
@@ -41,12 +40,11 @@ impl<P: Protocol> Fetcher<P> {
     }
 
     /// Returns the time until which a lease certainly lasts that began at this time of the server.
-    fn lease_end(&self, at_ms: u64) -> Instant {
-        let now = Instant::now();
-        let since = self.timed.and_then(|timed| {
-            let later = Duration::from_millis(at_ms.saturating_sub(timed.at_ms));
-            timed.sent.checked_add(later)
-        });
+    fn lease_end(&self, at_ms: u64) -> Moment {
+        let now = self.engine.config.clock.now();
+        let since = self
+            .timed
+            .map(|timed| timed.sent + Duration::from_millis(at_ms.saturating_sub(timed.at_ms)));
         // Without an earlier claim there is no blocking read.
         since.unwrap_or(now).min(now) + self.engine.config.lease
     }

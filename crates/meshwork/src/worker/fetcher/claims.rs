@@ -5,6 +5,7 @@ use tokio::time::Instant;
 use super::{FRUITLESS, Fetcher, MOST_CALLS, PARTS, SAFETY};
 use crate::worker::batch::batch;
 use crate::worker::exchange::{Exchange, FetchRequest};
+use crate::worker::lease::Moment;
 use crate::worker::protocol::Protocol;
 
 /// Number of jobs to request.
@@ -28,12 +29,13 @@ impl<P: Protocol> Fetcher<P> {
         if self.resting || self.calls >= MOST_CALLS {
             return None;
         }
-        let sent = Instant::now();
+        let (sent, sent_at) = (Instant::now(), self.engine.config.clock.now());
         if self.ready.front().is_some_and(|ran| ran.alone) {
             return Some(Exchange {
                 results: self.ready.pop_front().into_iter().collect(),
                 fetch: None,
                 sent,
+                sent_at,
             });
         }
         let fills_a_call = self.ready.len() >= self.part();
@@ -45,11 +47,12 @@ impl<P: Protocol> Fetcher<P> {
         for ran in &results {
             self.unblock(P::queue(&ran.task.job), sent);
         }
-        let fetch = self.claim(results.len(), sent);
+        let fetch = self.claim(results.len(), sent, sent_at);
         (fetch.is_some() || !results.is_empty()).then_some(Exchange {
             results,
             fetch,
             sent,
+            sent_at,
         })
     }
 
@@ -60,7 +63,7 @@ impl<P: Protocol> Fetcher<P> {
     }
 
     /// Returns the request to send with this many results, if any.
-    fn claim(&mut self, results: usize, now: Instant) -> Option<FetchRequest> {
+    fn claim(&mut self, results: usize, now: Instant, sent_at: Moment) -> Option<FetchRequest> {
         let want = self.want(results);
         if self.stopping {
             // When the worker deregisters, prefetched ids return to their queues.
@@ -82,7 +85,7 @@ impl<P: Protocol> Fetcher<P> {
             return None;
         }
         let arrivals = std::mem::take(&mut self.arrivals);
-        let mut until = now + self.engine.config.lease;
+        let mut until = sent_at + self.engine.config.lease;
         if !returns && (arrivals.is_empty() || P::PUSH_DELIVERY) {
             skipped.extend(self.blocked.skipped(now));
         }

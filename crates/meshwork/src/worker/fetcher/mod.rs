@@ -28,6 +28,7 @@ use crate::worker::config::Prefetch;
 use crate::worker::engine::{Engine, Registered};
 use crate::worker::exchange::{Completed, Exchange, ExchangeEvent, Exchanged, FetchRequest};
 use crate::worker::fetched::Fetched;
+use crate::worker::lease::Moment;
 use crate::worker::protocol::Protocol;
 use crate::worker::release::release_all;
 use crate::worker::spawner::{Placed, Spawner, Starter};
@@ -277,6 +278,7 @@ impl<P: Protocol> Fetcher<P> {
             results,
             fetch,
             sent,
+            sent_at,
         } = call;
         if fetch.is_some() {
             self.depth.called(sent.elapsed());
@@ -288,7 +290,7 @@ impl<P: Protocol> Fetcher<P> {
                 match (fetch, exchanged.fetched) {
                     (Some(fetch), Some(Ok(fetched))) => {
                         self.succeeded();
-                        self.fetched(&fetch, sent, fetched);
+                        self.fetched(&fetch, sent_at, fetched);
                     }
                     (Some(fetch), Some(Err(error))) => {
                         self.failed("claim", &error);
@@ -328,7 +330,7 @@ impl<P: Protocol> Fetcher<P> {
         }
     }
 
-    fn fetched(&mut self, request: &FetchRequest, sent: Instant, fetched: Fetched<P::Job>) {
+    fn fetched(&mut self, request: &FetchRequest, sent: Moment, fetched: Fetched<P::Job>) {
         let engine = Arc::clone(&self.engine);
         count(&engine, &fetched);
         let got = fetched.jobs.len();
@@ -361,10 +363,10 @@ impl<P: Protocol> Fetcher<P> {
 
     /// Starts claimed jobs, keeps at most `keeps` for slots that become free, and releases the others. After `until`,
     /// their leases may have expired.
-    fn place(&mut self, jobs: Vec<P::Job>, until: Instant, keeps: usize) {
+    fn place(&mut self, jobs: Vec<P::Job>, until: Moment, keeps: usize) {
         let got = jobs.len();
-        let mut placed = if got == 0 || Instant::now() < until {
-            self.spawner.start(jobs, self.room())
+        let mut placed = if got == 0 || self.engine.config.clock.now() < until {
+            self.spawner.start(jobs, until, self.room())
         } else {
             // The process was suspended, or the answer was late: other workers may have started these jobs.
             tracing::warn!(jobs = got, "jobs released: claim answered after its lease");
@@ -373,7 +375,7 @@ impl<P: Protocol> Fetcher<P> {
         let kept = keeps.min(placed.waiting.len());
         placed.left.extend(placed.waiting.split_off(kept));
         self.in_flight += got - placed.left.len();
-        self.keep(placed.waiting);
+        self.keep(placed.waiting, until);
         if !placed.left.is_empty() {
             self.release(placed.left);
         }

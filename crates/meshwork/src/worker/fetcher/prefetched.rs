@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::Fetcher;
 use crate::worker::capacity::prefetch::MOST_WAIT;
 use crate::worker::exchange::ExchangeEvent;
+use crate::worker::lease::Moment;
 use crate::worker::protocol::Protocol;
 use crate::worker::release::release_all;
 use crate::worker::task::LeasedJob;
@@ -55,11 +56,11 @@ impl<J> Prefetched<J> {
 }
 
 impl<P: Protocol> Fetcher<P> {
-    /// Keeps jobs until slots are free.
-    pub(super) fn keep(&mut self, jobs: Vec<P::Job>) {
+    /// Keeps jobs until slots are free. Their leases last until `lease_end` unless they are renewed.
+    pub(super) fn keep(&mut self, jobs: Vec<P::Job>, lease_end: Moment) {
         let until = Instant::now() + MOST_WAIT;
         for job in jobs {
-            let task = self.spawner.starter.hold(job);
+            let task = self.spawner.starter.hold(job, lease_end);
             self.prefetched.add(task, until);
         }
     }
