@@ -27,7 +27,7 @@ const MAX_BODY: u32 = 64 * 1024;
 /// Greatest number of changes at once.
 const CHANGES: usize = 100;
 /// Longest wait for running requests at shutdown.
-const GRACE: Duration = Duration::from_secs(5);
+const GRACE: Duration = Duration::from_secs(20);
 
 /// Serve the pages of the dashboard, until Ctrl-C or SIGTERM
 ///

@@ -11,11 +11,13 @@ use crate::app::App;
 use crate::environment;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::interrupt::Interrupt;
 
 /// Serve AI agents over the Model Context Protocol, on stdin and stdout
 ///
 /// An agent starts this command itself (docs/mcp.md). It can search and read jobs, logs, queues, workers, dead letters and
-/// flows, and change nothing unless --allow-changes is given. Texts of jobs are marked as data.
+/// flows, and change nothing unless --allow-changes is given. Texts of jobs are marked as data. It ends when stdin ends, or at
+/// SIGINT or SIGTERM, once the calls under way are answered: within 20 s, and waits for jobs end at once.
 ///
 /// With MESHWORK_API_KEY, a key of the API, the agent has the rights of that key alone.
 ///
@@ -32,7 +34,8 @@ pub(crate) struct McpCommand {
 impl McpCommand {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let failed = |error: std::io::Error| CommandError::new(Exit::SYSTEM, error);
-        let client = context.client().await?;
+        let interrupt = Interrupt::listen_quietly()?;
+        let client = interrupt.or(context.client()).await?;
         let key = environment::var("MESHWORK_API_KEY");
         let server = Mcp::new(
             &client,
@@ -43,7 +46,8 @@ impl McpCommand {
         let output = stdout().as_fd().try_clone_to_owned().map_err(failed)?;
         let input = BufReader::new(tokio::fs::File::from_std(File::from(input)));
         let output = tokio::fs::File::from_std(File::from(output));
-        server.serve(input, output).await.map_err(failed)?;
+        let stop = async { _ = interrupt.heard().await };
+        server.serve(input, output, stop).await.map_err(failed)?;
         Ok(Exit::DONE)
     }
 }

@@ -32,6 +32,9 @@ const QUIET: Duration = Duration::from_secs(5);
 /// at that moment is back by then.
 const DEREGISTER: Duration = Duration::from_secs(1);
 
+/// Longest release of jobs at shutdown. While the server is away, they return when their leases expire.
+const RELEASE: Duration = Duration::from_secs(2);
+
 /// Longest wait for the first checks of all runtimes before the first claim: they take tenths of a second, and one that
 /// hangs must not keep the others from their jobs.
 const FIRST_CHECK: Duration = Duration::from_secs(2);
@@ -276,19 +279,21 @@ async fn shutdown<P: Protocol>(parts: Parts<P>, cut_off: Duration) -> usize {
         stop,
     } = parts;
     let (protocol, config) = (&engine.protocol, &engine.config);
+    // The end of the claims counts, so that a server that is away does not make the shutdown longer.
+    let until = Instant::now() + config.shutdown_timeout;
     drop(stop);
     let quiet = quieted.await.unwrap_or_else(|error| {
         tracing::error!(%error, "shutdown of the fetcher panicked");
         false
     });
     running.close();
-    let _ = tokio::time::timeout(config.shutdown_timeout, running.wait()).await;
+    let _ = tokio::time::timeout_at(until, running.wait()).await;
     let left = engine.in_flight.release_all();
     released.cancel();
     // The heartbeat renews until the last run has ended or was aborted, so no job starts elsewhere before.
     let ended = ended_or_cut_off(running.wait(), cut_off).await;
     let release = |job: Arc<P::Job>| async move { protocol.release(&job).await };
-    let jobs_released = release_all(left, config.lease, release).await;
+    let jobs_released = release_all(left, config.lease.min(RELEASE), release).await;
     if !ended {
         // The fetcher would wait for the run, whose result is not needed any more.
         fetcher.abort();

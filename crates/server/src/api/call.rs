@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use data_encoding::HEXLOWER;
 use meshwork::Client;
@@ -9,6 +10,7 @@ use meshwork_model::api_key::Scope;
 use meshwork_model::keys::context::{ActorId, ContextId};
 use meshwork_model::trace::TraceContext;
 use sha2::{Digest, Sha256};
+use tokio_util::sync::CancellationToken;
 
 use super::access::{Access, KeyRing};
 use super::census::{Census, Found};
@@ -69,6 +71,8 @@ pub struct Call {
     /// Digest of the parameters.
     pub(crate) digest: String,
     status: Arc<AtomicU16>,
+    /// Cancelled when waits are over, since the connection is to end.
+    closing: CancellationToken,
 }
 
 impl Call {
@@ -94,6 +98,27 @@ impl Call {
             trace: None,
             digest: String::new(),
             status: Arc::default(),
+            closing: CancellationToken::new(),
+        }
+    }
+
+    /// Ends its waits with this token.
+    pub(crate) fn ending_with(mut self, closing: &CancellationToken) -> Self {
+        self.closing = closing.clone();
+        self
+    }
+
+    /// Waits for an event, at most for this time. Returns `None` if the wait is over before.
+    pub(crate) async fn wait<T>(
+        &self,
+        event: impl Future<Output = T>,
+        most: Duration,
+    ) -> Option<T> {
+        tokio::select! {
+            biased;
+            event = event => Some(event),
+            () = self.closing.cancelled() => None,
+            () = tokio::time::sleep(most) => None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! An HTTP/1.1 server for any router, with a bound on all that a client can take up. The [`guard`] checks requests.
 
+mod closing;
 pub mod guard;
 mod heads;
 mod socket;
@@ -11,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::Router;
+pub(crate) use closing::{CUT_OFF, Closing};
 use guard::{Connections, Limits, Permit, TOKEN_GRACE};
 use heads::{Heads, TwoLengths};
 use hyper::server::conn::http1;
@@ -67,11 +69,6 @@ pub struct Bounds {
     pub grace: Duration,
 }
 
-/// Cancelled when a connection is to end: the server stops, or the connection has reached its longest life. Each request
-/// has it as an extension. A connection that was taken over has no longest life.
-#[derive(Debug, Clone)]
-pub(crate) struct Closing(pub(crate) CancellationToken);
-
 /// An address that is taken.
 #[derive(Debug)]
 pub struct Listener {
@@ -116,7 +113,7 @@ impl Listener {
                 router.clone(),
                 bounds,
                 permit,
-                stop.clone(),
+                Closing::new(&stop, bounds.grace, &open),
             ));
         });
         tokio::select! {
@@ -151,16 +148,15 @@ async fn connection(
     router: Router,
     bounds: Bounds,
     permit: Permit,
-    stop: CancellationToken,
+    closing: Closing,
 ) {
     let permit = Arc::new(permit);
     let router = TowerToHyperService::new(router);
     let (stream, found) = Heads::new(stream);
     let number = AtomicU64::new(0);
-    let closing = stop.child_token();
     let serves = service_fn(|mut request: hyper::Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(Arc::clone(&permit));
-        request.extensions_mut().insert(Closing(closing.clone()));
+        request.extensions_mut().insert(closing.clone());
         if found.is(number.fetch_add(1, Ordering::Relaxed) + 1) {
             request.extensions_mut().insert(TwoLengths);
         }
@@ -185,10 +181,10 @@ async fn connection(
         _ = &mut connection => return,
         () = permit.evicted().cancelled() => return,
         () = end_grace => {}
-        () = stop.cancelled() => {}
+        () = closing.begins().cancelled() => {}
         () = tokio::time::sleep(bounds.lasts) => {}
     }
-    closing.cancel();
+    closing.begin();
     connection.as_mut().graceful_shutdown();
     tokio::select! {
         () = permit.evicted().cancelled() => {}

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::guard::Connections;
-use super::{Bounds, NO_ROOM, connection};
+use super::{Bounds, Closing, NO_ROOM, connection};
 
 /// Address that stands for the socket in checks of hosts: `Host: localhost` is right.
 const LOCAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 80);
@@ -97,7 +97,7 @@ impl Socket {
                             router.clone(),
                             bounds,
                             permit,
-                            stop.clone(),
+                            Closing::new(&stop, bounds.grace, &open),
                         ));
                     }
                     Err(error) => {

@@ -6,6 +6,7 @@ mod tools;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
@@ -15,6 +16,7 @@ use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio_util::sync::CancellationToken;
 
 use crate::api::rpc::{Failure, Handler, answer, no_method, refusal};
 use crate::api::{Access, ApiError, Call, Calls, Code, Params};
@@ -31,6 +33,8 @@ const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const MESSAGE: usize = 1024 * 1024;
 /// Messages that are worked on at once. Beyond them none is read.
 const CALLS: usize = 16;
+/// Time for the calls under way when the server is to end: an absent store is given up within 18 s.
+const GRACE: Duration = Duration::from_secs(20);
 /// Longest result in bytes: agents have little room.
 const RESULT: usize = 64 * 1024;
 /// Time for which clients may keep the list of tools: it does not change while the server runs.
@@ -48,6 +52,8 @@ pub struct Mcp {
     changes: bool,
     /// Key of the API whose rights the agent has; `None` for all rights of the store.
     key: Option<String>,
+    /// Cancelled when waits are over.
+    closing: CancellationToken,
 }
 
 impl Mcp {
@@ -60,6 +66,7 @@ impl Mcp {
             calls: Calls::new(client.acting_as("mcp"), None),
             changes,
             key,
+            closing: CancellationToken::new(),
         }
     }
 
@@ -71,7 +78,8 @@ impl Mcp {
         }
     }
 
-    /// Serves until `input` ends: one message per line.
+    /// Serves until `input` ends or `stop` returns: one message per line. Calls under way are answered, and their waits end
+    /// at once; after [`GRACE`] the rest is cut off.
     ///
     /// # Errors
     /// If a stream fails.
@@ -79,10 +87,22 @@ impl Mcp {
         &self,
         input: impl AsyncBufRead + Unpin,
         output: impl AsyncWrite + Unpin,
+        stop: impl Future<Output = ()>,
     ) -> io::Result<()> {
+        let stops = async {
+            stop.await;
+            self.closing.cancel();
+            std::future::pending().await
+        };
+        let grace = async {
+            self.closing.cancelled().await;
+            tokio::time::sleep(GRACE).await;
+        };
         tokio::select! {
             served = self.answer_all(input, output) => served,
             never = self.calls.census.run(&self.calls.client) => never,
+            never = stops => never,
+            () = grace => Ok(()),
         }
     }
 
@@ -92,14 +112,15 @@ impl Mcp {
         mut output: impl AsyncWrite + Unpin,
     ) -> io::Result<()> {
         let mut calls = FuturesUnordered::new();
-        let (mut line, mut ended) = (Vec::new(), false);
+        let mut line = Vec::new();
         loop {
             let answered = tokio::select! {
                 Some(answered) = calls.next() => answered,
                 // A read that is dropped keeps what it has read in `line`.
-                read = read_line(&mut input, &mut line), if !ended && calls.len() < CALLS => match read? {
+                read = read_line(&mut input, &mut line), if !self.closing.is_cancelled() && calls.len() < CALLS => match read? {
                     Line::End => {
-                        ended = true;
+                        // Nobody waits for long calls any more.
+                        self.closing.cancel();
                         continue;
                     }
                     Line::Whole => {
@@ -113,6 +134,7 @@ impl Mcp {
                         Some(refusal(ApiError::new(Code::InvalidRequest, message)))
                     }
                 },
+                () = self.closing.cancelled(), if !self.closing.is_cancelled() => continue,
                 else => return Ok(()),
             };
             if let Some(text) = answered {
@@ -267,7 +289,10 @@ impl Mcp {
         let params: Params = serde_json::from_value(Value::Object(arguments))
             .map_err(|error| ApiError::invalid(error.to_string()))?;
         let result = match self.access().await {
-            Ok(access) => method.call(Call::new(&self.calls, access), params).await,
+            Ok(access) => {
+                let call = Call::new(&self.calls, access).ending_with(&self.closing);
+                method.call(call, params).await
+            }
             Err(error) => Err(error),
         };
         Ok(match result {

@@ -47,10 +47,6 @@ pub(crate) struct ListenArgs {
     #[arg(long, value_name = "N", default_value_t = 1000, allow_hyphen_values = true,
           value_parser = parsers::whole::<u16>(1..=10_000))]
     requests: u16,
-    /// Longest wait for running requests at shutdown
-    #[arg(long = "request-timeout", value_name = "DURATION", default_value = "25s", value_parser = parsers::wait,
-          allow_hyphen_values = true)]
-    grace: Duration,
     /// Show no script, no input and no result of a job on the pages of the dashboard; the API has them
     #[arg(long, requires = "addresses")]
     hide_payloads: bool,
@@ -87,6 +83,7 @@ impl ListenArgs {
         &self,
         client: &Client,
         actor: &ActorArgs,
+        grace: Duration,
     ) -> Result<Serving, CommandError> {
         let mut listeners = Vec::with_capacity(self.addresses.len());
         for address in &self.addresses {
@@ -106,7 +103,7 @@ impl ListenArgs {
                 max_body: self.max_body,
                 concurrency: self.requests.into(),
                 read_timeout: self.guard.read_timeout(),
-                grace: self.grace,
+                grace,
             },
         );
         let mut serving = Serving {

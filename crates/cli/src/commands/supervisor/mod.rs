@@ -2,6 +2,8 @@
 
 mod listen;
 
+use std::time::Duration;
+
 use meshwork::context::{ContextHandle, Coordinator, Node, Serves};
 use meshwork::mesh::{Daemon, Mesh};
 use meshwork::{Client, Worker, WorkerHandle};
@@ -51,6 +53,11 @@ pub(crate) struct Supervisor {
     #[arg(long, value_name = "URL", env = "MESHWORK_MYCELIUM", num_args = 0..=1,
           default_missing_value = Daemon::DEFAULT_URL)]
     mycelium: Option<String>,
+    /// Longest wait for running jobs, and for requests under way, at shutdown; waits of requests for jobs end at once, with the
+    /// job's id
+    #[arg(long, value_name = "DURATION", default_value = "25s", value_parser = parsers::wait,
+          allow_hyphen_values = true, alias = "request-timeout")]
+    shutdown_timeout: Duration,
     #[command(flatten)]
     node_key: NodeKeyArgs,
     #[command(flatten)]
@@ -74,7 +81,9 @@ impl Supervisor {
         let api = match self.listen.is_given() {
             true => Some(
                 interrupt
-                    .or(self.listen.start(&client, &self.actor))
+                    .or(self
+                        .listen
+                        .start(&client, &self.actor, self.shutdown_timeout))
                     .await?,
             ),
             false => None,
@@ -99,22 +108,30 @@ impl Supervisor {
                     mesh.run(&stop).await;
                 }
             };
-            tokio::join!(coordinator.run(&self.context, &stop), Box::pin(mesh));
-        };
-        tokio::pin!(serving);
-        tokio::select! {
-            () = &mut serving => {}
-            _ = interrupt.heard() => {
-                tell_systemd(&[sd_notify::NotifyState::Stopping]);
-                stop.cancel();
-                serving.await;
+            // Cut off when the store does not answer: a killed supervisor loses nothing either.
+            let late = async {
+                stop.cancelled().await;
+                tokio::time::sleep(self.shutdown_timeout).await;
+            };
+            tokio::select! {
+                _ = async { tokio::join!(coordinator.run(&self.context, &stop), Box::pin(mesh)) } => {}
+                () = late => {}
             }
-        }
-        if let Some(api) = api {
-            api.stop().await;
-        }
+        };
+        let ends = async {
+            interrupt.heard().await;
+            tell_systemd(&[sd_notify::NotifyState::Stopping]);
+            stop.cancel();
+            let api = async {
+                if let Some(api) = api {
+                    api.stop().await;
+                }
+            };
+            tokio::join!(api, workers.stop());
+        };
+        // All graces run at the same time.
+        tokio::join!(serving, ends);
         indexing.abort();
-        workers.stop().await;
         Ok(Exit::DONE)
     }
 
@@ -151,7 +168,9 @@ impl Supervisor {
         let policy = self.sandbox.policy(is_private)?;
         let worker = |client: &Client| {
             let mut types = self.worker.iter();
-            let worker = Worker::new(client).sandbox(policy.clone());
+            let worker = Worker::new(client)
+                .sandbox(policy.clone())
+                .shutdown_timeout(self.shutdown_timeout);
             let worker = types.try_fold(worker, Worker::script_type);
             Ok(worker?.concurrency(CONCURRENCY.into()))
         };

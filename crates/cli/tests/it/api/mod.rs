@@ -18,6 +18,7 @@ pub(crate) mod socket;
 mod spread;
 mod spread_parts;
 pub(crate) mod sse;
+mod stops;
 
 use std::ops::Deref;
 

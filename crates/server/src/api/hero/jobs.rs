@@ -1,5 +1,7 @@
 //! Jobs by the names of Hero's APIs.
 
+use std::time::Instant;
+
 use meshwork::{Cancelled, Deleted, Error, JobFilter, RunNow};
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
@@ -99,7 +101,13 @@ async fn started(call: &Call, id: &JobId) -> Result<(), ApiError> {
 async fn ended(call: &Call, job: HeroJob) -> Result<Job, ApiError> {
     let patience = job.patience();
     let id = call.client.enqueue(job.request(false)?).await?;
-    Ok(call.client.wait(&id, patience).await?)
+    let began = Instant::now();
+    let ended = call.wait(call.client.wait(&id, patience), patience).await;
+    let over = Error::JobWaitTimeout {
+        id: id.clone(),
+        waited: began.elapsed(),
+    };
+    Ok(ended.unwrap_or(Err(over))?)
 }
 
 /// Returns the output of a job that has ended.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::Extensions;
-use tokio_util::sync::CancellationToken;
 
 use crate::api::call::Call;
 use crate::api::rights::{CHECK_EVERY, Held};
@@ -19,7 +18,7 @@ pub(crate) const LAST_WORDS: Duration = Duration::from_secs(3);
 pub(crate) struct Life {
     permit: Option<Arc<Permit>>,
     _busy: Option<Busy>,
-    closing: Option<CancellationToken>,
+    closing: Option<Closing>,
     call: Call,
     caller: Held,
 }
@@ -46,9 +45,7 @@ impl Life {
     /// Returns the life of the connection of a request, which goes on while the caller has the rights that `call` has used.
     pub(crate) async fn of(extensions: &Extensions, call: &Call) -> Self {
         let permit = extensions.get::<Arc<Permit>>().cloned();
-        let closing = extensions
-            .get::<Closing>()
-            .map(|Closing(token)| token.clone());
+        let closing = extensions.get::<Closing>().cloned();
         Self {
             caller: call.rights.hold(call.access.clone()).await,
             call: call.clone(),
@@ -60,12 +57,26 @@ impl Life {
 
     /// Waits for the end.
     pub(crate) async fn end(&self) -> End {
-        let closing = async {
-            match &self.closing {
-                Some(closing) => closing.cancelled().await,
-                None => std::future::pending().await,
-            }
-        };
+        tokio::select! {
+            () = self.closes() => End::Closing,
+            end = self.cut_off() => end,
+        }
+    }
+
+    /// Returns when the server stops, or the connection has reached its longest life: requests under way are answered.
+    pub(crate) async fn closes(&self) {
+        match &self.closing {
+            Some(closing) => closing.begins().cancelled().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    pub(crate) fn closing(&self) -> Option<&Closing> {
+        self.closing.as_ref()
+    }
+
+    /// Waits for an end at which requests under way are cut off.
+    pub(crate) async fn cut_off(&self) -> End {
         let evicted = async {
             match &self.permit {
                 Some(permit) => permit.evicted().cancelled().await,
@@ -73,7 +84,6 @@ impl Life {
             }
         };
         tokio::select! {
-            () = closing => End::Closing,
             () = evicted => End::Closing,
             () = self.lost() => End::Revoked,
         }

@@ -18,6 +18,7 @@ use crate::api::access::Access;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::{Method, Params};
 use crate::api::topic;
+use crate::http::Closing;
 use crate::http::guard::Permit;
 
 /// Longest idempotency key in bytes.
@@ -38,6 +39,9 @@ pub(super) async fn call(
     let access = request.extensions().get::<Access>().cloned();
     let permit = request.extensions().get::<Arc<Permit>>().cloned();
     let mut call = shared.call(access.map(Extension));
+    if let Some(closing) = request.extensions().get::<Closing>() {
+        call = call.ending_with(closing.begins());
+    }
     // A caller without a key, or of the wrong scope, is refused before the body is read.
     call.access.check(method.scope, method.name)?;
     if method.follows && follow(&mut query)? {

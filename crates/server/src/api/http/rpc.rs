@@ -19,6 +19,7 @@ use crate::api::error::ApiError;
 use crate::api::find;
 use crate::api::hero::{self, Session};
 use crate::api::rpc::{Failure, Handler, answer, is_batch, named, no_method};
+use crate::http::Closing;
 use crate::http::guard::Permit;
 
 /// Runs the methods of the table for a caller.
@@ -28,13 +29,18 @@ pub(super) struct Table<'a> {
     pub(super) session: &'a Session,
     /// `Idempotency-Key` of a single request.
     pub(super) key: Option<String>,
+    /// The end of the connection.
+    pub(super) closing: Option<&'a Closing>,
 }
 
 impl Table<'_> {
     fn call(&self) -> Call {
         let mut call = self.shared.call(self.access.cloned().map(Extension));
         call.idempotency_key.clone_from(&self.key);
-        call
+        match self.closing {
+            Some(closing) => call.ending_with(closing.begins()),
+            None => call,
+        }
     }
 }
 
@@ -66,6 +72,7 @@ pub(super) async fn call(
     let secrets = request.extensions().get::<Secrets>().cloned();
     let session = Session::new(secrets.map(|Secrets(keys, peer)| (keys, peer)));
     let permit = request.extensions().get::<Arc<Permit>>().cloned();
+    let closing = request.extensions().get::<Closing>().cloned();
     rest::check_content_type(request.headers())?;
     let key = rest::idempotency_key(request.headers())?;
     let received = shared.bodies.read(request.into_body()).await;
@@ -81,6 +88,7 @@ pub(super) async fn call(
         access: access.as_ref(),
         session: &session,
         key,
+        closing: closing.as_ref(),
     };
     Ok(match answer(&table, received.bytes()).await {
         Some(text) => json(StatusCode::OK, text),

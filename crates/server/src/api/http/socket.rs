@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -24,7 +25,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::Shared;
-use super::life::{End, Life};
+use super::life::{End, LAST_WORDS, Life};
 use super::problem::Problem;
 use super::rpc::Table;
 use crate::api::access::{Access, Secrets};
@@ -35,6 +36,7 @@ use crate::api::live::{Notice, Subscription};
 use crate::api::rights::CHECK_EVERY;
 use crate::api::rpc::{Failure, Handler, answer, named, notification, refusal};
 use crate::api::topic;
+use crate::http::{CUT_OFF, Closing};
 
 /// Hexadecimal digits of a public key in a path: of Ed25519, or of secp256k1.
 const KEY_DIGITS: RangeInclusive<usize> = 64..=130;
@@ -104,6 +106,8 @@ async fn upgraded(
     })?;
     let call = shared.call(access.clone().map(axum::Extension));
     let life = Life::of(&head.extensions, &call).await;
+    // The server waits for its last answers.
+    let taken_over = life.closing().map(Closing::take_over);
     let most = shared.limits.max_body as usize;
     let upgrade = upgrade
         .max_message_size(most)
@@ -111,7 +115,7 @@ async fn upgraded(
         .max_write_buffer_size(most.max(WRITE_BUFFER) * 2);
     Ok(upgrade.on_upgrade(move |socket| async move {
         serve(shared, (access, login), socket, &life).await;
-        drop(place);
+        drop((place, taken_over));
     }))
 }
 
@@ -121,6 +125,8 @@ struct Session {
     access: Option<Access>,
     /// The actor who has signed a nonce over this socket.
     login: hero::Session,
+    /// The end of the connection.
+    closing: Option<Closing>,
     outgoing: mpsc::Sender<String>,
     /// Subscriptions, with what ends them.
     open: Mutex<HashMap<String, CancellationToken>>,
@@ -153,18 +159,28 @@ async fn serve(
         shared,
         access,
         login,
+        closing: life.closing().cloned(),
         outgoing,
         open: Mutex::default(),
         next: AtomicU64::new(1),
         over: over.clone(),
     };
-    let _over = over.drop_guard();
+    let over = over.drop_guard();
     let (mut sink, stream) = socket.split();
-    let close = tokio::select! {
-        close = read(&session, stream) => close,
-        close = write(&mut sink, texts) => close,
-        end = life.end() => Some(close_of(end)),
-        () = session.login_ends() => Some(close_of(End::Revoked)),
+    let close = {
+        let mut writes = pin!(write(&mut sink, texts));
+        let close = tokio::select! {
+            close = read(&session, stream, life) => close,
+            close = &mut writes => close,
+            end = life.cut_off() => Some(close_of(end)),
+            () = session.login_ends() => Some(close_of(End::Revoked)),
+        };
+        drop((session, over));
+        if close == Some(close_of(End::Closing)) {
+            // Until the last answer is sent, after which nothing holds the other end of `texts`.
+            let _ = timeout(LAST_WORDS, writes).await;
+        }
+        close
     };
     let Some((code, reason)) = close else {
         return;
@@ -172,7 +188,7 @@ async fn serve(
     let reason = Utf8Bytes::from_static(reason);
     let frame = Message::Close(Some(CloseFrame { code, reason }));
     // The client may be gone.
-    let _ = timeout(WRITE_WITHIN, sink.send(frame)).await;
+    let _ = timeout(LAST_WORDS, sink.send(frame)).await;
 }
 
 /// Sends texts and pings. Returns `None` when the client takes nothing.
@@ -191,13 +207,18 @@ async fn write(
     }
 }
 
-/// Reads frames and answers them.
-async fn read(session: &Session, mut stream: SplitStream<WebSocket>) -> Option<Close> {
+/// Reads frames and answers them. When the connection is to end, it reads no more, and answers those that it has read.
+async fn read(session: &Session, mut stream: SplitStream<WebSocket>, life: &Life) -> Option<Close> {
     let mut calls = FuturesUnordered::new();
+    let mut closes = pin!(life.closes());
     loop {
         let message = tokio::select! {
             Some(()) = calls.next() => continue,
             message = timeout(IDLE, stream.next()), if calls.len() < CALLS => message,
+            () = &mut closes => {
+                while calls.next().await.is_some() {}
+                return Some(close_of(End::Closing));
+            }
         };
         match message {
             Err(_) => return Some((close_code::AWAY, "no frame came for a long time")),
@@ -261,6 +282,14 @@ impl Session {
         }
     }
 
+    /// Returns when calls that are still under way are not waited for any more.
+    async fn cuts_off(&self) {
+        match &self.closing {
+            Some(closing) => closing.cuts_off().await,
+            None => std::future::pending().await,
+        }
+    }
+
     fn open(&self) -> std::sync::MutexGuard<'_, HashMap<String, CancellationToken>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -291,8 +320,15 @@ impl Handler for SocketCall<'_> {
                         access: self.session.access.as_ref(),
                         session: &self.session.login,
                         key: None,
+                        closing: self.session.closing.as_ref(),
                     };
-                    table.run(method, params).await
+                    tokio::select! {
+                        biased;
+                        answer = table.run(method, params) => answer,
+                        () = self.session.cuts_off() => {
+                            Err(ApiError::new(Code::Timeout, CUT_OFF).into())
+                        }
+                    }
                 }
             }
         }

@@ -208,13 +208,13 @@ struct GetParams {
 }
 
 async fn get(call: Call, params: GetParams) -> Result<Reply<FlowView>, ApiError> {
-    let (_, flows) = call
+    let (call, flows) = call
         .flows(params.context, (Object::Flow, Operation::Read))
         .await?;
     let (client, id) = (flows.client(), FlowId(params.id));
     if let Some(Span(wait)) = params.wait {
         let ended = client.wait(id, |_| {});
-        if let Ok(view) = tokio::time::timeout(wait.min(MAX_WAIT), ended).await {
+        if let Some(view) = call.wait(ended, wait.min(MAX_WAIT)).await {
             return Ok(Reply::new(&view?));
         }
     }

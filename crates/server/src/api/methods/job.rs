@@ -249,10 +249,11 @@ fn other_parameters(id: &JobId, by_key: bool) -> ApiError {
 
 /// Waits for the end of a job; `None` if the time is over.
 async fn ended(call: &Call, id: &JobId, wait: Duration) -> Result<Option<Job>, ApiError> {
-    match call.client.wait(id, wait.min(MAX_WAIT)).await {
-        Ok(job) => Ok(Some(job)),
-        Err(Error::JobWaitTimeout { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
+    let wait = wait.min(MAX_WAIT);
+    match call.wait(call.client.wait(id, wait), MAX_WAIT).await {
+        Some(Ok(job)) => Ok(Some(job)),
+        None | Some(Err(Error::JobWaitTimeout { .. })) => Ok(None),
+        Some(Err(error)) => Err(error.into()),
     }
 }
 

@@ -108,9 +108,12 @@ async fn obey(
         return Err(ApiError::new(Code::NotFound, message).hint("worker.list lists the workers"));
     }
     let wait = params.wait.map_or(WAIT, |span| span.0.min(MAX_WAIT));
-    call.client
-        .request_worker(&params.worker, request, wait)
-        .await?;
+    let obeys = |wait| call.client.request_worker(&params.worker, request, wait);
+    match call.wait(obeys(wait), MAX_WAIT).await {
+        Some(obeyed) => obeyed?,
+        // The request would stay: another one of no time withdraws it.
+        None => obeys(Duration::ZERO).await?,
+    }
     let worker = params.worker;
     Ok(Reply::new(&Obeyed { worker, result }))
 }

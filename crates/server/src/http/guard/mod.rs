@@ -25,6 +25,7 @@ use axum::{Extension, Router, middleware};
 use futures_util::future::BoxFuture;
 
 use super::heads::TwoLengths;
+use super::{CUT_OFF, Closing};
 pub use body::{ALL_BODIES, Bodies, Received};
 pub(crate) use connections::TOKEN_GRACE;
 use connections::UNAUTHENTICATED;
@@ -220,6 +221,7 @@ impl Guard {
 async fn pass(
     State(guard): State<Arc<Guard>>,
     Extension(permit): Extension<Arc<Permit>>,
+    Extension(closing): Extension<Closing>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -242,7 +244,14 @@ async fn pass(
     // After a transfer encoding, a proxy in front may see the next request at another place.
     let mut closes = permit.is_reserved() || head.headers.contains_key(TRANSFER_ENCODING);
     let mut response = match verdict {
-        Verdict::Admitted => next.run(Request::from_parts(head, body)).await,
+        Verdict::Admitted => tokio::select! {
+            biased;
+            response = next.run(Request::from_parts(head, body)) => response,
+            () = closing.cuts_off() => {
+                let status = StatusCode::SERVICE_UNAVAILABLE;
+                (guard.profile.refuse)(Refusal::new(status, "CLOSING", CUT_OFF))
+            }
+        },
         Verdict::Preflight => guard.preflight(),
         Verdict::Refused(refusal) => {
             // The body of a refused request, if it has one, is not read.
