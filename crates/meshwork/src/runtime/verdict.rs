@@ -1,12 +1,16 @@
 //! Verdicts: the answers of a handler or script other than a result.
 
+use std::error::Error;
+use std::fmt;
 use std::time::Duration;
 
 use meshwork_model::job::limits::MAX_VERDICT_DELAY;
 use meshwork_model::outcome::{Failure, FailureKind};
+use ref_cast::RefCast;
 
 /// An error of a handler that decides about the job. A handler returns it as its error, or as a cause of its error; the
-/// first in the chain counts. Any other error is a failure, which is retried if a retry is left.
+/// first in the chain counts, also within an `anyhow::Error`. Any other error is a failure, which is retried if a retry is
+/// left.
 ///
 /// ```
 /// use std::time::Duration;
@@ -22,14 +26,12 @@ use meshwork_model::outcome::{Failure, FailureKind};
 ///     }
 /// }
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JobError {
     /// No retry would help: the job ends in error, as a dead letter.
-    #[error("{0}")]
     Permanent(String),
     /// The job runs again after this pause, or else after its backoff, if a retry is left.
-    #[error("{message}")]
     Retry {
         /// Pause, at most 7 days.
         after: Option<Duration>,
@@ -38,12 +40,47 @@ pub enum JobError {
     },
     /// The job runs again after this pause, at most 7 days, without counting an attempt. Limit: 1,000 times, and 7 days
     /// in total.
-    #[error("snoozed for {0:?}")]
     Snooze(Duration),
     /// The job ends in error at once, without a dead letter.
-    #[error("{0}")]
     Discard(String),
 }
+
+impl fmt::Display for JobError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Permanent(message) | Self::Retry { message, .. } | Self::Discard(message) => {
+                f.write_str(message)
+            }
+            Self::Snooze(pause) => write!(f, "snoozed for {pause:?}"),
+        }
+    }
+}
+
+impl Error for JobError {
+    /// Returns the verdict once more: `anyhow::Error` keeps the causes of an error, but hides the type of the error itself
+    /// when it becomes a `Box<dyn Error>`.
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(Verdict::ref_cast(self))
+    }
+}
+
+/// A verdict as its own cause.
+#[derive(Debug, RefCast)]
+#[repr(transparent)]
+struct Verdict(JobError);
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            JobError::Permanent(_) => "no retry would help",
+            JobError::Retry { .. } => "a retry may help",
+            JobError::Snooze(_) => "the job runs later",
+            JobError::Discard(_) => "the job is given up",
+        })
+    }
+}
+
+impl Error for Verdict {}
 
 impl JobError {
     /// Ends the job in error, as a dead letter.
@@ -109,10 +146,16 @@ pub(super) fn pause(seconds: f64) -> Result<Duration, String> {
 }
 
 /// Returns the first verdict in an error and its causes.
-pub(super) fn of_error(error: &(dyn std::error::Error + 'static)) -> Option<Failure> {
-    let mut chain = std::iter::successors(Some(error), |error| error.source());
-    let verdict = chain.find_map(|error| error.downcast_ref::<JobError>());
-    verdict.map(|verdict| verdict.clone().into_failure())
+pub(super) fn of_error(error: &(dyn Error + 'static)) -> Option<Failure> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let hidden = error.downcast_ref::<Verdict>().map(|cause| &cause.0);
+        if let Some(verdict) = error.downcast_ref::<JobError>().or(hidden) {
+            return Some(verdict.clone().into_failure());
+        }
+        next = error.source();
+    }
+    None
 }
 
 #[cfg(test)]

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use meshwork_model::job::{Job as Record, field};
+use meshwork_model::job::{Job as Record, NewJob, field};
 use meshwork_model::outcome::FailureKind;
 use meshwork_model::time;
 use tokio::time::Instant;
 
-use crate::Job;
+use crate::client::Enqueueable;
 use crate::handler::{ITEM, JobHandler, Route, RouteError, States};
 use crate::runtime::Run;
+use crate::worker::executor;
+use crate::{Error, Job};
 
-/// Longest run of a handler.
-const TIMEOUT: Duration = Duration::from_secs(60);
-
-/// Runs a handler once, as a worker does: the payload is written and read as JSON, a panic is a failure. There is no
-/// store; [`JobContext::add_child`](crate::JobContext::add_child) fails.
+/// Runs a handler once, as a worker does: the payload is written and read as JSON, a panic is a failure, and the job's
+/// timeout and the limits of a job and of its result hold. After the timeout the handler has 5 s to end, as by a worker's
+/// default. There is no store; [`JobContext::add_child`](crate::JobContext::add_child) fails.
 ///
 /// ```
 /// use meshwork::testing::perform;
@@ -41,7 +41,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 pub fn perform<J: Job, Args: 'static, H: JobHandler<J, Args>>(handler: H, job: J) -> Perform<J> {
     Perform {
         route: Route::new::<J, Args, H>(handler),
-        payload: serde_json::to_string(&job).map_err(|error| error.to_string()),
+        job: new_job(job).map_err(|error| error.to_string()),
         states: States::default(),
         attempt: 1,
         input: None,
@@ -55,7 +55,7 @@ pub fn perform<J: Job, Args: 'static, H: JobHandler<J, Args>>(handler: H, job: J
 #[must_use = "the handler runs when this is awaited"]
 pub struct Perform<J> {
     route: Route,
-    payload: Result<String, String>,
+    job: Result<NewJob, String>,
     states: States,
     attempt: u32,
     input: Option<Result<String, String>>,
@@ -119,26 +119,29 @@ impl<J: Job> Perform<J> {
             message,
             after: None,
         };
-        let payload = self.payload.map_err(permanent)?;
+        let new = self.job.map_err(permanent)?;
         let input = self.input.transpose().map_err(permanent)?;
         let built = self.route.build(&[], &self.states);
         let (_, runtime) = built.map_err(|error| match error {
             RouteError::Name(error) => permanent(error.to_string()),
             RouteError::Missing(what) => permanent(what),
         })?;
-        let job = record(J::NAME, &payload, input.as_deref(), self.attempt);
-        let run = Run::new(Arc::new(job), Instant::now() + TIMEOUT);
-        let output = runtime
-            .run(run)
-            .await
-            .result
-            .map_err(|failure| JobFailure {
-                kind: failure.kind,
-                message: failure.message,
-                after: failure.after,
-            })?;
+        let job = record(J::NAME, &new.script, input.as_deref(), self.attempt);
+        let deadline = Instant::now() + Duration::from_secs(new.timeout);
+        let run = Run::new(Arc::new(job), deadline);
+        let report = executor::bounded(&*runtime, run).await.bounded();
+        let output = report.result.map_err(|failure| JobFailure {
+            kind: failure.kind,
+            message: failure.message,
+            after: failure.after,
+        })?;
         serde_json::from_slice(&output).map_err(|error| permanent(error.to_string()))
     }
+}
+
+/// Returns the job as a client enqueues it.
+fn new_job<J: Job>(job: J) -> Result<NewJob, Error> {
+    Ok(job.into_request()?.build()?)
 }
 
 /// Returns the record of a job that runs.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use anyhow::Context as _;
 use meshwork::handler::{BoxError, JobCall, JobOutput};
 use meshwork::testing::{assert_enqueued, drain, perform, refute_enqueued};
 use meshwork::{
@@ -11,6 +12,7 @@ use meshwork::{
     Progress, State, Worker,
 };
 use meshwork_model::state::State as JobState;
+use meshwork_test_servers::eventually;
 use serde::{Deserialize, Serialize};
 use tower::{Layer, Service, ServiceExt};
 
@@ -257,6 +259,103 @@ async fn handlers_run_without_a_store() {
     );
     let missing = perform(all, order(7)).await.unwrap_err();
     assert!(missing.message.contains("u32"), "{missing}");
+}
+
+#[meshwork::job(output = String)]
+struct Demand {
+    end: End,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+enum End {
+    Large,
+    Permanent,
+    Retry,
+    Snooze,
+    Discard,
+    Other,
+}
+
+/// Longest wait for a run.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// One byte more than a result may have, with its quotes.
+const TOO_LARGE: usize = 16 * 1024 * 1024 - 1;
+
+async fn demand(job: Demand) -> anyhow::Result<String> {
+    let pause = Duration::from_secs(60);
+    match job.end {
+        End::Large => Ok("x".repeat(TOO_LARGE)),
+        End::Permanent => Err(JobError::permanent("no card"))?,
+        End::Retry => Err(JobError::retry_after(pause, "busy")).context("the bank")?,
+        End::Snooze => anyhow::bail!(JobError::snooze(pause)),
+        End::Discard => Err(anyhow::Error::from(JobError::discard("gone"))).context("the order")?,
+        End::Other => anyhow::bail!("another error"),
+    }
+}
+
+#[meshwork::job(timeout = "1s")]
+struct Late;
+
+async fn late(_: Late, stop: CancellationToken) -> Result<(), String> {
+    stop.cancelled().await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_timeout_of_a_job_holds_without_a_store() {
+    let failure = perform(late, Late).await.unwrap_err();
+    assert_eq!(failure.kind, meshwork::FailureKind::Timeout);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_handler_alone_fails_as_in_a_worker() {
+    use meshwork::FailureKind as Kind;
+    let client = Client::in_memory();
+    let worker = Worker::new(&client).job(demand).start().await.unwrap();
+    for (end, kind, message, state) in [
+        (
+            End::Large,
+            Kind::Permanent,
+            "the limit is 16777216",
+            JobState::Failed,
+        ),
+        (End::Permanent, Kind::Permanent, "no card", JobState::Failed),
+        (End::Retry, Kind::Script, "busy", JobState::Delayed),
+        (
+            End::Snooze,
+            Kind::Snoozed,
+            "snoozed for 60s",
+            JobState::Delayed,
+        ),
+        (End::Discard, Kind::Discarded, "gone", JobState::Failed),
+        (End::Other, Kind::Script, "another error", JobState::Failed),
+    ] {
+        let failure = perform(demand, Demand { end }).await.unwrap_err();
+        assert_eq!(failure.kind, kind, "{end:?}");
+        assert!(failure.message.contains(message), "{end:?}: {failure}");
+        let retries = u32::from(failure.after.is_some());
+        let job = client
+            .enqueue(Demand { end })
+            .retries(retries)
+            .await
+            .unwrap();
+        let seen = eventually("the run ends", PATIENCE, async || {
+            let state = job.status().await.unwrap();
+            state.filter(|state| !matches!(state, JobState::Queued | JobState::Running))
+        });
+        assert_eq!(seen.await, state, "{end:?}");
+        let record = client.status(job.id()).await.unwrap();
+        let dead = record.dead.is_some();
+        assert_eq!(
+            dead,
+            state == JobState::Failed && kind != Kind::Discarded,
+            "{end:?}"
+        );
+        if state == JobState::Failed {
+            assert!(record.error.unwrap().contains(message), "{end:?}");
+        }
+    }
+    worker.stop().await;
 }
 
 /// A layer that counts runs, and refuses those of one payload.
