@@ -223,6 +223,12 @@ impl Error {
         }
     }
 
+    /// Returns whether a Cluster refused the call, since the keys of its slot are moving to another node.
+    #[must_use]
+    pub fn is_moving(&self) -> bool {
+        matches!(self, Self::Call { source, .. } if matches!(source.code(), Some("ASK" | "TRYAGAIN")))
+    }
+
     /// Returns whether the server had no memory for the call.
     #[must_use]
     pub fn is_out_of_memory(&self) -> bool {
@@ -287,6 +293,16 @@ fn hint(source: &redis::RedisError) -> &'static str {
         }
         Some("READONLY") => {
             " (it is a replica: give the address of the primary, or redis+sentinel:// to find it)"
+        }
+        Some("ASK" | "TRYAGAIN") => {
+            " (it is moving to another node, and keys are on both: repeat the call after the move; `redis-cli --cluster fix` \
+             ends a move that was left half-way)"
+        }
+        Some("CLUSTERDOWN") => {
+            " (the cluster serves no slot, or not this one: `redis-cli --cluster check` names the reason)"
+        }
+        Some("MOVED") => {
+            " (nodes disagree about the owner of the slot: `redis-cli --cluster check` names them)"
         }
         Some("MISCONF") => {
             " (it cannot save to its disk, and takes no writes: look into its log, and free or mend the disk)"

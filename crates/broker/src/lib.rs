@@ -21,7 +21,7 @@ use std::sync::Arc;
 use meshwork_model::keys::context::{ContextKeys, ContextLayout};
 use meshwork_model::keys::hero::JobKeys;
 
-pub use backoff::Backoff;
+pub use backoff::{Backoff, Tries};
 pub use clock::Clock;
 pub use conn::SlotMap;
 pub use error::Error;

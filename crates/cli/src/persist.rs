@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork_broker::Outages;
-use tokio::time::Instant;
+use meshwork_broker::{Outages, Tries};
 
 use crate::error::CommandError;
 
@@ -18,10 +17,10 @@ pub(crate) async fn persist<T>(
     operation: &'static str,
     call: impl AsyncFn() -> Result<T, meshwork_broker::Error>,
 ) -> Result<T, CommandError> {
-    let (until, mut pause) = (Instant::now() + FOR, PAUSE.0);
+    let (tries, mut pause) = (Tries::within(FOR), PAUSE.0);
     loop {
         match call().await {
-            Err(error) if error.is_temporary() && Instant::now() < until => {
+            Err(error) if tries.repeat(&error) => {
                 outages.failed(operation, &error);
                 tokio::time::sleep(pause).await;
                 pause = PAUSE.1.min(pause * 2);

@@ -72,6 +72,28 @@ fn of_node(node: &ConnectionAddr, error: RedisError) -> RedisError {
     io::Error::new(kind, format!("node {node}: {error}")).into()
 }
 
+/// Codes of a cluster's errors that are about a slot, or about the node that should have it.
+const OF_SLOT: [&str; 7] = [
+    "ASK",
+    "CLUSTERDOWN",
+    "LOADING",
+    "MASTERDOWN",
+    "MOVED",
+    "READONLY",
+    "TRYAGAIN",
+];
+
+/// Names the slot and its node in an error of a cluster.
+fn of_slot(slot: u16, node: &ConnectionAddr, error: RedisError) -> RedisError {
+    let code = error.code().filter(|code| OF_SLOT.contains(code));
+    let Some(code) = code.map(str::to_owned) else {
+        return of_node(node, error);
+    };
+    let detail = error.detail().unwrap_or_default();
+    let detail = format!("slot {slot} at node {node}: {detail}");
+    redis::make_extension_error(code, Some(detail))
+}
+
 /// Commands that only read, and are repeated automatically. Callers repeat the others.
 const READS: [&[u8]; 12] = [
     b"EVALSHA_RO",

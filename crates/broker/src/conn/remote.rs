@@ -21,7 +21,7 @@ use super::locate::{Found, Locator, REFUSED};
 use super::socket::{Dedicate, Wire};
 use super::target::Server;
 use super::{
-    CALL_TIMEOUT, Changed, Conn, ConnectError, Subscriber, gone, of_node, requirements, tls,
+    CALL_TIMEOUT, Changed, Conn, ConnectError, Subscriber, gone, of_slot, requirements, tls,
 };
 use crate::backoff::Backoff;
 use crate::error::{is_elsewhere, timed_out};
@@ -233,7 +233,7 @@ impl Remote {
         // The future is pinned here, because it is large and would be copied.
         let sent = pin!(send(up.connection));
         let named = |error| match self.locator.slot() {
-            Some(_) => of_node(&self.link.borrow().addr, error),
+            Some(slot) => of_slot(slot, &self.link.borrow().addr, error),
             None => error,
         };
         let sent = timeout_at(until, sent);
@@ -415,6 +415,13 @@ struct Branch {
 impl Dedicate for Branch {
     fn is_cluster(&self) -> bool {
         self.remote.locator.slot().is_some()
+    }
+
+    fn named(&self, error: RedisError) -> RedisError {
+        match self.remote.locator.slot() {
+            Some(slot) => of_slot(slot, &self.addr, error),
+            None => error,
+        }
     }
 
     fn dedicated(self: Arc<Self>) -> BoxFuture<'static, RedisResult<Conn>> {

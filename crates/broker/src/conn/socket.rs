@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use redis::aio::{ConnectionLike, MultiplexedConnection};
-use redis::{Cmd, Pipeline, RedisFuture, RedisResult, Value};
+use redis::{Cmd, Pipeline, RedisError, RedisFuture, RedisResult, Value};
 
 use super::{Conn, Subscriber, Transport, gone};
 
@@ -20,6 +20,11 @@ pub(super) trait Dedicate: Send + Sync + 'static {
     /// Returns true for a cluster.
     fn is_cluster(&self) -> bool {
         false
+    }
+
+    /// Names the place of the data in an error.
+    fn named(&self, error: RedisError) -> RedisError {
+        error
     }
 
     /// Returns when the data has moved to another server since the connection was opened. The connection may not
@@ -47,7 +52,7 @@ impl Wire {
     ) -> RedisResult<T> {
         tokio::select! {
             biased;
-            answer = call => answer,
+            answer = call => answer.map_err(|error| self.origin.named(error)),
             () = self.origin.moved() => Err(gone("the data is on another server now")),
         }
     }
@@ -57,7 +62,12 @@ impl Transport for Wire {
     fn call<'a>(&'a self, cmd: &'a Cmd) -> RedisFuture<'a, Value> {
         let mut connection = self.connection.clone();
         Box::pin(async move {
-            let call = pin!(connection.send_packed_command(cmd));
+            let call = pin!(async {
+                match connection.send_packed_command(cmd).await? {
+                    Value::ServerError(error) => Err(error.into()),
+                    answer => Ok(answer),
+                }
+            });
             self.unless_moved(call).await
         })
     }

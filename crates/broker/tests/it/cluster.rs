@@ -136,7 +136,13 @@ async fn a_slot_moves_while_jobs_wait_and_run() {
         broker.enqueue(&[job("j4")]).await.unwrap_err(),
         broker.inspect(&"j2".parse().unwrap()).await.unwrap_err(),
     ] {
-        assert!(refused.is_temporary(), "{refused}");
+        assert!(refused.is_temporary() && refused.is_moving(), "{refused}");
+        assert!(
+            refused
+                .to_string()
+                .contains(&format!("slot {slot} at node")),
+            "{refused}"
+        );
     }
     let source = &cluster.nodes()[from];
     for list in [&on, &broker.keys().feed(WORKER, &on)] {

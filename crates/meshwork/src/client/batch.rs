@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use meshwork_broker::{
     Backoff, BatchCancelled, BatchOpened, BatchRefusal, BatchSealed, BatchStatus, Broker, Enqueued,
+    Tries,
 };
 use meshwork_model::batch::{Callback, Membership, NewBatch};
 use meshwork_model::cancellation::cancelled_for;
@@ -343,10 +344,10 @@ async fn repeat<T, F: Future<Output = Result<T, meshwork_broker::Error>>>(
     broker: &Broker,
     call: impl Fn() -> F,
 ) -> Result<T, Error> {
-    let (until, mut backoff) = (Instant::now() + REPEAT_FOR, Backoff::new());
+    let (tries, mut backoff) = (Tries::within(REPEAT_FOR), Backoff::new());
     loop {
         match call().await {
-            Err(error) if worth_repeating(&error) && Instant::now() < until => {
+            Err(error) if worth_repeating(&error, tries) => {
                 broker.outages().failed("batch", &error);
                 backoff.wait().await;
             }

@@ -1,11 +1,10 @@
 //! Child jobs: listing and cancelling them.
 
 use futures_util::StreamExt;
-use meshwork_broker::{AddedChild, Backoff, Cancelled, Claimed};
+use meshwork_broker::{AddedChild, Backoff, Cancelled, Claimed, Tries};
 use meshwork_model::cancellation::CANCELLED;
 use meshwork_model::job::{ChildDigest, Job, NewJob, child_id};
 use meshwork_model::name::JobId;
-use tokio::time::Instant;
 
 use super::{Client, REPEAT_FOR, worth_repeating};
 use crate::Error;
@@ -35,11 +34,11 @@ impl Client {
         job: &NewJob,
         digest: &ChildDigest,
     ) -> Result<AddedChild, Error> {
-        let (until, mut backoff) = (Instant::now() + REPEAT_FOR, Backoff::new());
+        let (tries, mut backoff) = (Tries::within(REPEAT_FOR), Backoff::new());
         loop {
             match self.broker.add_child(claimed, number, job, digest).await {
                 Ok(submitted) => return Ok(submitted),
-                Err(error) if worth_repeating(&error) && Instant::now() < until => {
+                Err(error) if worth_repeating(&error, tries) => {
                     tracing::warn!(%error, "child not added: repeating the call");
                     backoff.wait().await;
                 }

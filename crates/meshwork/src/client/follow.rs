@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use meshwork_broker::{Backoff, BlockingConn, Broker};
-use tokio::time::Instant;
+use meshwork_broker::{Backoff, BlockingConn, Broker, Tries};
 
 use super::REPEAT_FOR;
 use crate::Error;
@@ -32,7 +31,7 @@ impl Follow {
         &mut self,
         call: impl Fn(Broker, BlockingConn) -> BoxFuture<'static, Result<T, meshwork_broker::Error>>,
     ) -> Result<T, Error> {
-        let (until, mut backoff) = (Instant::now() + REPEAT_FOR, Backoff::new());
+        let (tries, mut backoff) = (Tries::within(REPEAT_FOR), Backoff::new());
         loop {
             let answer = match self.blocking.take() {
                 Some(blocking) => {
@@ -52,7 +51,7 @@ impl Follow {
             match answer {
                 Ok(Some(answer)) => return Ok(answer),
                 Ok(None) => {}
-                Err(error) if error.is_temporary() && Instant::now() < until => {
+                Err(error) if tries.repeat(&error) => {
                     tracing::debug!(%error, "log connection restored");
                     backoff.wait().await;
                 }

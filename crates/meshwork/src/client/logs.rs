@@ -84,7 +84,7 @@ impl LogFollower {
             let summary = self.client.broker.summaries(std::slice::from_ref(&self.id));
             let job = match summary.await {
                 // The next wait repeats the read.
-                Err(error) if error.is_temporary() => continue,
+                Err(error) if error.is_temporary() && !error.is_moving() => continue,
                 answer => answer?.into_iter().next().flatten(),
             };
             let job = job.ok_or_else(|| Error::JobNotFound {

@@ -31,6 +31,7 @@ use std::time::Duration;
 use meshwork_broker::conn::{Conn, Target};
 use meshwork_broker::{
     Blocker, BlockingConn, Broker, Deleted, JobChange, JobPage, MAX_ITEMS, Retried, RunNow, SetJob,
+    Tries,
 };
 use meshwork_model::job::Job as Record;
 use meshwork_model::keys::hero::JobKeys;
@@ -67,8 +68,8 @@ const REPEAT_FOR: Duration = Duration::from_secs(15);
 const PATIENCE: Duration = Duration::from_secs(2 * 3600);
 
 /// Returns true if a write should be repeated. A server out of memory is reported at once.
-fn worth_repeating(error: &meshwork_broker::Error) -> bool {
-    error.is_temporary() && !error.is_out_of_memory()
+fn worth_repeating(error: &meshwork_broker::Error, tries: Tries) -> bool {
+    tries.repeat(error) && !error.is_out_of_memory()
 }
 
 /// A client; cheap to clone. Clones share their connections.

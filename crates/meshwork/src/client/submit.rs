@@ -1,6 +1,6 @@
 //! Enqueueing jobs, and errors for refused jobs.
 
-use meshwork_broker::{Backoff, Enqueued, MAX_ENQUEUE};
+use meshwork_broker::{Backoff, Enqueued, MAX_ENQUEUE, Tries};
 use meshwork_model::job::NewJob;
 use meshwork_model::name::JobId;
 use tokio::time::Instant;
@@ -186,13 +186,14 @@ impl Client {
         until: Instant,
     ) -> Result<(Vec<Enqueued>, bool), Error> {
         let (mut backoff, mut repeated) = (Backoff::new(), false);
+        let tries = Tries::until(until);
         loop {
             match self.broker.enqueue(jobs).await {
                 Ok(enqueued) => {
                     self.broker.outages().succeeded("enqueue");
                     return Ok((enqueued, repeated));
                 }
-                Err(error) if worth_repeating(&error) && Instant::now() < until => {
+                Err(error) if worth_repeating(&error, tries) => {
                     self.broker.outages().failed("enqueue", &error);
                     repeated = true;
                     backoff.wait().await;

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use meshwork_broker::{Backoff, BlockingConn, Broker};
+use meshwork_broker::{Backoff, BlockingConn, Broker, Tries};
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
@@ -64,7 +64,7 @@ impl Client {
     /// unreachable.
     ///
     /// # Errors
-    /// The job does not exist, or has not ended after `patience`.
+    /// The job does not exist, or has not ended after `patience`; or its slot of a Cluster has been moving for seconds.
     pub async fn wait(&self, id: &JobId, patience: Duration) -> Result<Job, Error> {
         let until = Instant::now() + patience;
         let mut space: Option<PooledConnection<'_, BlockingConn>> = None;
@@ -117,16 +117,17 @@ impl Client {
         }
     }
 
-    /// Reads the record. Repeats the read until `until` while the server is unreachable.
+    /// Reads the record. Repeats the read until `until` while the server is unreachable, but only for seconds while the
+    /// job's slot of a Cluster moves.
     async fn look(&self, id: &JobId, until: Instant, part: Part) -> Result<Job, Error> {
-        let mut backoff = Backoff::new();
+        let (tries, mut backoff) = (Tries::until(until), Backoff::new());
         loop {
             let answer = match part {
                 Part::Summary => self.summary(id).await,
                 Part::Whole => self.status(id).await,
             };
             match answer {
-                Err(Error::Broker(error)) if error.is_temporary() && Instant::now() < until => {
+                Err(Error::Broker(error)) if tries.repeat(&error) => {
                     backoff.wait().await;
                 }
                 answer => return answer,

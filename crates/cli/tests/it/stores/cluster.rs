@@ -1,11 +1,12 @@
 //! The command on a real cluster: what it says of a namespace without a hash tag, and that all else works.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::common::{Done, Ground, json};
-use meshwork_test_servers::servers::{RealCluster, RealServer};
+use meshwork_test_servers::servers::{RealCluster, RealServer, Tool, need};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hash_tag_is_all_it_takes() {
@@ -156,4 +157,139 @@ fn a_single_server_is_near_to_all_and_has_no_nodes_to_choose() {
     assert!(said.contains("no Cluster"), "{said}");
     let said = created(&["--id", "7", "--near", "1"]).exits(2).stderr;
     assert!(said.contains("cannot be used with"), "{said}");
+}
+
+/// Longest time of a command, on a machine that builds at the same time. A command that goes on for ever takes longer.
+const ENDS: Duration = Duration::from_secs(60);
+
+/// The words of a command in a namespace.
+fn within<'a>(args: &[&'a str], namespace: &'a str) -> Vec<&'a str> {
+    [args, &["--namespace", namespace]].concat()
+}
+
+/// Commands that need keys which are on two nodes, or whose node is not known.
+const COMMANDS: [&[&str]; 26] = [
+    &["job", "enqueue", "a.rhai", "--id", "new"],
+    &["job", "enqueue", "a.rhai", "--priority", "high"],
+    &["job", "wait", "j1"],
+    &["job", "wait", "j1", "--timeout", "1h"],
+    &["job", "show", "j1"],
+    &["job", "why", "j1"],
+    &["job", "logs", "j1"],
+    &["job", "logs", "-f", "j1"],
+    &["job", "result", "j1"],
+    &["job", "cancel", "j1"],
+    &["job", "retry", "j1"],
+    &["job", "delete", "j1", "--yes"],
+    &["job", "list"],
+    &["run", "a.rhai"],
+    &["queue", "list"],
+    &["queue", "stats"],
+    &["queue", "pause", "osis"],
+    &["queue", "limit", "set", "osis", "10"],
+    &["dead", "list"],
+    &["schedule", "list"],
+    &["schedule", "add", "x", "--every", "5s", "a.rhai"],
+    &["batch", "create"],
+    &["events"],
+    &["rpc", "job.get", "{\"id\":\"j1\"}"],
+    &["rpc", "job.create", "{\"type\":\"osis\",\"script\":\"1\"}"],
+    &["worker", "--type", "osis"],
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_command_ends_on_a_half_moved_slot_and_names_it() {
+    let Some(cluster) = RealCluster::start(RealServer::redis(), 0).await else {
+        return;
+    };
+    let ground = Ground::url(cluster.url());
+    ground.file("a.rhai", "1");
+    for id in ["j0", "j1"] {
+        let args = ["job", "enqueue", "a.rhai", "--id", id];
+        ground.run(&within(&args, "{hero}")).ok();
+    }
+    let (from, slot) = cluster.owner("{hero}");
+    let to = (from + 1) % 3;
+    cluster.begin_move(slot, from, to).unwrap();
+    cluster.move_key(from, to, "{hero}:job:j1").unwrap();
+    let began = Instant::now();
+    let all = COMMANDS.map(|args| (args, ground.start(&within(args, "{hero}"))));
+    for (args, command) in all {
+        let done = command.ended();
+        assert!(began.elapsed() < ENDS, "{args:?}: {:?}", began.elapsed());
+        // The log has the reason if the message is one for clients of the API.
+        let is_named = done.stderr.contains(&format!("slot {slot}"))
+            && ["ASK", "TRYAGAIN"]
+                .iter()
+                .any(|code| done.stderr.contains(code));
+        assert!(done.code == Some(3) && is_named, "{args:?}: {done:#?}");
+    }
+    cluster.move_keys(slot, from, to).unwrap();
+    cluster.end_move(slot, from, to).unwrap();
+    let worker = ground.worker(&within(&["--type", "osis"], "{hero}"));
+    for id in ["j0", "j1"] {
+        ground.run(&within(&["job", "wait", id], "{hero}")).ok();
+    }
+    worker.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_job_is_lost_while_redis_cli_moves_slots() {
+    const JOBS: usize = 60;
+    const SLOTS: usize = 30;
+    let Some(redis_cli) = need(Tool::RedisCli) else {
+        return;
+    };
+    let Some(cluster) = RealCluster::start(RealServer::redis(), 0).await else {
+        return;
+    };
+    // A namespace whose slot is among the first ones of the second node, which move first.
+    let first = 16_384 / 3;
+    let is_first = |name: &String| (first..first + SLOTS).contains(&cluster.owner(name).1);
+    let mut names = (0..).map(|number| format!("{{{number}}}"));
+    let namespace = names.find(is_first).unwrap();
+    let ground = Ground::url(cluster.url());
+    ground.file("a.rhai", "1");
+    let worker = ground.worker(&within(&["--type", "osis", "--lease", "60"], &namespace));
+    for (round, from, to) in [(0, 1, 2), (1, 2, 1)] {
+        let ids = [from, to].map(|at| cluster.nodes()[at].say::<String>(&["CLUSTER", "MYID"]));
+        let [from, to] = ids.map(Result::unwrap);
+        let mut reshard = std::process::Command::new(&redis_cli);
+        let slots = SLOTS.to_string();
+        let any = format!("127.0.0.1:{}", cluster.nodes()[0].port());
+        reshard.args(["--cluster", "reshard", &any]);
+        reshard.args(["--cluster-from", &from, "--cluster-to", &to]);
+        reshard.args(["--cluster-slots", &slots, "--cluster-yes"]);
+        let jobs: String = (0..JOBS)
+            .map(|number| {
+                let id = format!("{round}-{number}");
+                format!(
+                    "{}\n",
+                    serde_json::json!({"script": "1", "type": "osis", "id": id})
+                )
+            })
+            .collect();
+        ground.file("jobs.jsonl", jobs);
+        let enqueues = ground.start(&within(
+            &["job", "enqueue", "--jsonl", "jobs.jsonl"],
+            &namespace,
+        ));
+        let moved = reshard.output().unwrap();
+        assert!(moved.status.success(), "{moved:?}");
+        enqueues.ended().ok();
+        cluster.settle().await;
+        for number in 0..JOBS {
+            let id = format!("{round}-{number}");
+            let job = ground
+                .run(&within(&["job", "wait", &id, "--json"], &namespace))
+                .ok()
+                .json();
+            assert_eq!(
+                (&job["attempts"], &job["lost"]),
+                (&json("1"), &json("0")),
+                "{job}"
+            );
+        }
+    }
+    worker.stop();
 }

@@ -32,7 +32,8 @@ fn a_worker_that_was_stopped_begins_no_job_that_another_has_run() {
         other.stop();
         // The worker has claimed the second job when it reads the result of the first.
         let proxy = wait(Stalling::at("held up", &server.url())).unwrap();
-        let stopped = Ground::url(proxy.url()).worker(&WORKER);
+        let far = Ground::url(proxy.url());
+        let stopped = far.worker(&WORKER);
         enqueue(&["second.sh", "--id", &second, "--depends-on", &first]);
         wait(proxy.stands_still());
         stopped.signal(Signal::STOP);

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use meshwork_broker::{Backoff, Broker, Claimed, REGISTRATION_TTL, Registration};
+use meshwork_broker::{Backoff, Broker, Claimed, REGISTRATION_TTL, Registration, Tries};
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::Instance;
 use meshwork_model::route::Listen;
@@ -129,12 +129,11 @@ impl Present {
         patience: Duration,
     ) -> Result<(), Error> {
         let (began, mut backoff) = (Instant::now(), Backoff::new());
+        let tries = Tries::within(REPEAT_FOR);
         let mut first: Option<Rival> = None;
         loop {
             match self.try_register(broker).await {
-                Err(Error::Broker(error))
-                    if error.is_temporary() && began.elapsed() < REPEAT_FOR =>
-                {
+                Err(Error::Broker(error)) if tries.repeat(&error) => {
                     broker.outages().failed("register", &error);
                     backoff.wait().await;
                 }
