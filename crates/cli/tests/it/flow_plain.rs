@@ -210,6 +210,9 @@ fn plain_flows_wait(layout: &str, database: u32, prefix: &'static str) {
     assert_eq!(client.run("v", first), format!("{prefix}job:12:21"));
     assert_eq!(client.run("v", second), format!("{prefix}job:12:22"));
     client.ends("35", "finished", "{\"22\":\"{\\\"b\\\":\\\"2\\\"}\"}");
+    // A key of ours that somebody has overwritten.
+    let ours = format!("{prefix}flow:1");
+    client.plain.ask::<String>(&["SET", &ours, "x"]).unwrap();
     let list = ground
         .run(&["flow", "list", "--context", "7", "--json"])
         .ok();
@@ -224,6 +227,7 @@ fn plain_flows_wait(layout: &str, database: u32, prefix: &'static str) {
         assert!(error.contains(what), "{id}: {error}");
     };
     named(23, "flow:23: the field `jobs` is no JSON array");
+    named(1, "its key holds a value of another kind");
     named(24, "flow:24: the field `caller_id` is missing");
     assert_eq!(error(33).as_deref(), Some(""));
     let view = ["flow", "status", "33", "--context", "7", "--json"];

@@ -37,6 +37,19 @@ impl FlowSummary {
         "mw_created_ms",
     ];
 
+    /// Returns a flow whose key is no record.
+    pub(crate) fn damaged(id: FlowId) -> Self {
+        let why = "its key holds a value of another kind: rename or delete it";
+        Self {
+            id: id.0,
+            name: String::new(),
+            status: "error".to_owned(),
+            created_at: None,
+            error: Some(why.to_owned()),
+            schedule: None,
+        }
+    }
+
     /// Reads these fields; `None` if there is no record.
     pub(crate) fn read(id: FlowId, fields: &[Option<Vec<u8>>]) -> Option<Self> {
         fields.iter().any(Option::is_some).then_some(())?;

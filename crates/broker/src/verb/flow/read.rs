@@ -105,7 +105,7 @@ impl Flows {
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
     }
 
-    /// Returns some fields of each flow, for at most [`MAX_MOVES`] flows, in one round trip.
+    /// Returns some fields of each flow, for at most [`MAX_MOVES`] flows, in one round trip; `None` for a key of another type.
     ///
     /// # Errors
     /// There are more, or the call to the server fails.
@@ -113,9 +113,29 @@ impl Flows {
         &self,
         ids: &[FlowId],
         fields: &[&str],
-    ) -> Result<Vec<Vec<Option<Vec<u8>>>>, Error> {
-        let keys = ids.iter().map(|id| self.keys.flow(*id)).collect();
-        self.fields(keys, fields).await
+    ) -> Result<Vec<Option<Vec<Option<Vec<u8>>>>>, Error> {
+        at_most("flow_read", MAX_MOVES, ids.len())?;
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut pipe = redis::pipe();
+        pipe.ignore_errors();
+        for id in ids {
+            pipe.cmd("HMGET").arg(self.keys.flow(*id)).arg(fields);
+        }
+        let failed = |source| Error::Call {
+            verb: "flow_read",
+            source,
+        };
+        let read: Vec<redis::RedisResult<_>> = pipe
+            .query_async(&mut self.broker.conn.clone())
+            .await
+            .map_err(failed)?;
+        let one = |read: redis::RedisResult<_>| match read {
+            Err(error) if error.code() == Some("WRONGTYPE") => Ok(None),
+            read => read.map(Some).map_err(failed),
+        };
+        read.into_iter().map(one).collect()
     }
 
     /// Deletes a flow whose jobs are deleted.

@@ -1,5 +1,7 @@
 //! present: registers a worker's presence under its name, and refuses a second worker with that name.
 
+use std::collections::BTreeMap;
+
 use meshwork_broker::Registration;
 
 use crate::cases::harness::world::START;
@@ -243,16 +245,22 @@ async fn a_runner_gives_signs_of_life(world: &World) -> Outcome {
             same!(world.broker.register(presence(&key, ONE)).await?, None);
         }
         let words = ["HGETALL", &seen];
-        let now = START.to_string();
-        same!(world.raw::<Vec<String>>(&words).await?, ["20", &now]);
+        let only = |ms: u64| BTreeMap::from([("20".to_owned(), ms.to_string())]);
+        same!(
+            world.raw::<BTreeMap<String, String>>(&words).await?,
+            only(START)
+        );
         // Whoever removes the name of a worker that is gone gives none.
         world.pass(5_000);
         let key = format!("{}osis:default:20", world.keys().presence_prefix());
         world.broker.deregister(presence(&key, ONE)).await?;
-        same!(world.raw::<Vec<String>>(&words).await?, ["20", &now]);
+        same!(
+            world.raw::<BTreeMap<String, String>>(&words).await?,
+            only(START)
+        );
         world.broker.register(presence(&key, ONE)).await?;
-        let later = (START + 5_000).to_string();
-        same!(world.raw::<Vec<String>>(&words).await?, ["20", &later]);
+        let later = only(START + 5_000);
+        same!(world.raw::<BTreeMap<String, String>>(&words).await?, later);
         Ok(())
     })
     .await

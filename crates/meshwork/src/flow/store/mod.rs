@@ -184,7 +184,10 @@ impl FlowClient {
         let records = self.flows.flow_fields(ids, &FlowSummary::FIELDS).await?;
         let both = ids.iter().zip(&records);
         Ok(both
-            .filter_map(|(id, record)| FlowSummary::read(*id, record))
+            .filter_map(|(id, record)| match record {
+                Some(record) => FlowSummary::read(*id, record),
+                None => Some(FlowSummary::damaged(*id)),
+            })
             .collect())
     }
 

@@ -207,7 +207,7 @@ async fn an_environment_that_cannot_be_is_told() {
     assert!(
         failure(&report)
             .message
-            .contains("the variable `A` contains a NUL character"),
+            .contains("no process can have the variable \"A\""),
         "{:?}",
         report.result
     );
