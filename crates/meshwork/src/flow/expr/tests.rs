@@ -105,7 +105,7 @@ fn errors_name_the_expression_and_the_place() {
     let said = value("export.result.count + export.result.nope").unwrap_err();
     assert!(said.contains("(character 37)"), "{said}");
     let said = value("'\"it\\'s\"' + export.result.nope").unwrap_err();
-    assert!(said.contains("(character 26)"), "{said}");
+    assert!(said.contains("(character 27)"), "{said}");
     let deep = format!("{}1{}", "(".repeat(100), ")".repeat(100));
     assert!(value(&deep).unwrap_err().contains("maximum complexity"));
 }
