@@ -14,7 +14,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::super::LAUNCHED;
 use super::super::support::{PATIENCE, job, output, run_of, within};
-use super::escape::{ENVIRONMENT, NESTED};
+use super::escape::{ENVIRONMENT, WITHOUT_NAMESPACES};
 use super::{NOBODY, is_root, need_python, run_again};
 
 /// Library that appends a line to a file for each process that loads it.
@@ -228,12 +228,11 @@ fn variables_of_a_job_act_only_in_its_confined_processes() {
     let shared = Shared(folder.path().canonicalize().unwrap());
     shared.make(&compiler);
     let path = std::env::var("PATH").unwrap();
-    let nested = ["unshare", "-Ur", "sh", "-c", NESTED, "sh"];
     let hosts = [
         (&[][..], None),
         (&[][..], Some(NOBODY)),
-        (&nested[..], None),
-        (&nested[..], Some(NOBODY)),
+        (&WITHOUT_NAMESPACES[..], None),
+        (&WITHOUT_NAMESPACES[..], Some(NOBODY)),
     ];
     // Only root can be both.
     let hosts = if is_root() { &hosts[..] } else { &hosts[..1] };

@@ -1,11 +1,13 @@
 //! Attempts to leave a sandbox, in one table. Each attempt succeeds in the profile `open`, so that the table can fail.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
 use meshwork::runtime::{Confinement, sandbox_host};
@@ -21,6 +23,13 @@ use super::{NOBODY, is_root, run_again, run_in};
 /// Variable that describes the process in which [`attempts`] runs.
 pub(super) const ENVIRONMENT: &str = "MESHWORK_TEST_ENVIRONMENT";
 
+/// The attempts, with the features of the kernel that they concern.
+pub(super) const TABLE: &str = include_str!("attempts.txt");
+
+const IN_C: [(&str, &str); 2] = [
+    ("attempts.c", include_str!("attempts.c")),
+    ("attempts.inc", include_str!("attempts.inc")),
+];
 const PYTHON: &str = include_str!("attempts.py");
 const SHELL: &str = include_str!("attempts.sh");
 
@@ -34,7 +43,7 @@ enum Needs {
     Root,
     /// Another user than 0, who gains privileges by programs of user 0.
     Privileges,
-    /// User namespaces.
+    /// User namespaces, in a process that may gain privileges.
     Namespaces,
     /// A host on which this exists.
     Perhaps,
@@ -45,107 +54,63 @@ use Needs::{Attributes, Namespaces, Nothing, Perhaps, Privileges, Root, User};
 
 /// Profiles in which an attempt succeeds, besides `open`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Succeeds {
+pub(super) enum Succeeds {
     Never,
     /// In `standard` without namespaces: a gap in docs/sandbox.md.
     WithoutNamespaces,
     /// In `standard`.
     InStandard,
+    /// In all: a gap in docs/security.md.
+    Always,
 }
-use Succeeds::{InStandard, Never, WithoutNamespaces};
+use Succeeds::{Always, InStandard, Never, WithoutNamespaces};
 
-/// An attempt of `attempts.py`.
-const ATTEMPTS: &[(&str, Needs, Succeeds)] = &[
-    ("read_by_path", Nothing, Never),
-    ("read_by_symlink", Nothing, Never),
-    ("read_by_parents", Nothing, Never),
-    ("read_by_hard_link", Nothing, Never),
-    ("read_by_race", Nothing, Never),
-    ("read_through_worker_root", Nothing, Never),
-    ("read_shadow", User, Never),
-    ("list_outside", Nothing, Never),
-    ("stat_outside", Nothing, WithoutNamespaces),
-    ("write_outside", Nothing, Never),
-    ("append_outside", Nothing, Never),
-    ("truncate_outside", Nothing, Never),
-    ("make_folder_outside", Nothing, Never),
-    ("rename_outside", Nothing, Never),
-    ("remove_outside", Nothing, Never),
-    ("chmod_outside", Nothing, WithoutNamespaces),
-    ("chown_outside", Nothing, WithoutNamespaces),
-    ("utime_outside", Nothing, WithoutNamespaces),
-    ("setxattr_outside", Attributes, WithoutNamespaces),
-    ("write_system", User, Never),
-    ("write_sysctl", User, Never),
-    ("write_sysrq", Perhaps, Never),
-    ("environment_of_worker", Nothing, Never),
-    ("environment_of_victim", Nothing, Never),
-    ("environment_of_first", Perhaps, Never),
-    ("memory_of_victim", Nothing, Never),
-    ("descriptors_of_worker", Nothing, Never),
-    ("command_line_of_victim", Nothing, WithoutNamespaces),
-    ("signal_victim", Nothing, Never),
-    ("signal_worker", Nothing, Never),
-    ("signal_group_of_worker", Nothing, Never),
-    ("stop_launcher", Nothing, Never),
-    ("trace_victim", Nothing, Never),
-    ("vm_read_victim", Nothing, Never),
-    ("unix_socket", Nothing, Never),
-    ("unix_datagram_of_pair", Nothing, Never),
-    ("abstract_socket", Nothing, Never),
-    ("netlink_socket", Nothing, Never),
-    ("raw_socket", Root, Never),
-    ("packet_socket", Root, Never),
-    ("vsock_socket", Perhaps, Never),
-    ("tcp", Nothing, InStandard),
-    ("udp", Nothing, InStandard),
-    ("io_uring", Perhaps, Never),
-    ("bpf", Root, Never),
-    ("keyring", Nothing, Never),
-    ("perf", Root, Never),
-    ("user_faults", Root, Never),
-    ("file_handle", Root, Never),
-    ("user_namespace", Namespaces, Never),
-    ("user_namespace_by_clone3", Namespaces, Never),
-    ("mount_namespace", Root, Never),
-    ("mount", Root, Never),
-    ("change_root", Root, Never),
-    ("make_device", Root, Never),
-    ("set_clock", Root, Never),
-    ("set_host_name", Root, Never),
-    ("other_user", Root, Never),
-    ("set_user_id", Privileges, Never),
+/// Names of the columns of `attempts.txt`.
+const NEEDS: [(&str, Needs); 7] = [
+    ("nothing", Nothing),
+    ("user-0", User),
+    ("capabilities", Root),
+    ("setuid", Privileges),
+    ("user-namespaces", Namespaces),
+    ("perhaps", Perhaps),
+    ("attributes", Attributes),
+];
+const SUCCEEDS: [(&str, Succeeds); 4] = [
+    ("never", Never),
+    ("without-namespaces", WithoutNamespaces),
+    ("standard", InStandard),
+    ("always", Always),
 ];
 
-/// Attempts of `attempts.sh`, of the same names.
-const IN_SHELL: &[&str] = &[
-    "read_by_path",
-    "read_by_symlink",
-    "read_by_parents",
-    "read_by_hard_link",
-    "read_through_worker_root",
-    "read_shadow",
-    "list_outside",
-    "stat_outside",
-    "write_outside",
-    "append_outside",
-    "make_folder_outside",
-    "chmod_outside",
-    "utime_outside",
-    "write_system",
-    "environment_of_worker",
-    "environment_of_victim",
-    "environment_of_first",
-    "command_line_of_victim",
-    "signal_victim",
-    "signal_worker",
-    "tcp",
-    "udp",
-    "user_namespace",
-    "mount",
-    "make_device",
-    "set_clock",
-];
+/// An attempt of the table, in one or several languages.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    pub(super) name: &'static str,
+    pub(super) languages: Vec<&'static str>,
+    needs: Needs,
+    pub(super) succeeds: Succeeds,
+}
+
+/// Parses a row of the table; `None` for other lines.
+pub(super) fn attempt(line: &'static str) -> Option<Attempt> {
+    let [name, languages, needs, succeeds] = line
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .try_into()
+        .ok()?;
+    Some(Attempt {
+        name,
+        languages: languages.split(',').collect(),
+        needs: NEEDS.iter().find(|(word, _)| *word == needs)?.1,
+        succeeds: SUCCEEDS.iter().find(|(word, _)| *word == succeeds)?.1,
+    })
+}
+
+/// Returns all attempts, or those in one language.
+fn attempts_in(language: &'static str) -> impl Iterator<Item = Attempt> {
+    let all = TABLE.lines().filter_map(attempt);
+    all.filter(move |one| one.languages.contains(&language))
+}
 
 /// The process that runs the attempts.
 #[derive(Debug, Clone, Copy)]
@@ -180,7 +145,7 @@ impl Environment {
     fn expects(self, profile: Profile, needs: Needs, succeeds: Succeeds) -> bool {
         self.allows(needs)
             && match (profile, succeeds) {
-                (Profile::Open, _) | (Profile::Standard, InStandard) => true,
+                (Profile::Open, _) | (_, Always) | (Profile::Standard, InStandard) => true,
                 (Profile::Standard, WithoutNamespaces) => !self.has_namespaces,
                 (Profile::Standard, Never) | (Profile::Strict, _) => false,
             }
@@ -197,6 +162,9 @@ struct Targets {
     udp: UdpSocket,
     victim: Child,
     name: String,
+    /// The attempts in C, in a folder that runs may read.
+    program: PathBuf,
+    _programs: TempDir,
 }
 
 impl Targets {
@@ -205,10 +173,14 @@ impl Targets {
         let at = |name: &str| outside.path().join(name);
         fs::write(at("secret"), "secret").unwrap();
         fs::write(at("filled"), "filled").unwrap();
+        fs::copy("/bin/true", at("program")).unwrap();
+        let programs = tempfile::tempdir().unwrap();
         fs::set_permissions(outside.path(), Permissions::from_mode(0o700)).unwrap();
         let name = format!("meshwork-escape-{}", std::process::id());
         let address = SocketAddr::from_abstract_name(&name).unwrap();
-        Self {
+        let targets = Self {
+            program: compile(programs.path(), "attempts", &IN_C),
+            _programs: programs,
             _socket: UnixListener::bind(at("socket")).unwrap(),
             _datagrams: UnixDatagram::bind(at("datagrams")).unwrap(),
             _abstract: UnixListener::bind_addr(&address).unwrap(),
@@ -217,11 +189,30 @@ impl Targets {
             victim: Command::new("sleep")
                 .arg("1000")
                 .env("SECRET", "1")
+                .process_group(0)
                 .spawn()
                 .unwrap(),
             name,
             outside,
-        }
+        };
+        targets.in_c("make");
+        targets
+    }
+
+    /// Returns the arguments of the attempts in C.
+    fn for_c(&self, word: &str) -> Vec<String> {
+        let [tcp, udp] = self.ports().map(|port| port.to_string());
+        let [victim, key] = [self.victim.id(), std::process::id()].map(|id| id.to_string());
+        let rest = [victim, tcp, udp, key, self.name.clone(), word.to_owned()];
+        std::iter::once(self.path().to_owned())
+            .chain(rest)
+            .collect()
+    }
+
+    /// Makes or removes the IPC objects of the host that the attempts in C look for.
+    fn in_c(&self, word: &str) {
+        let done = Command::new(&self.program).args(self.for_c(word)).status();
+        assert!(done.unwrap().success(), "{word}");
     }
 
     fn path(&self) -> &str {
@@ -240,7 +231,7 @@ impl Targets {
             fs::write(self.outside.path().join(name), "").unwrap();
         }
         let [tcp, udp] = self.ports();
-        let names: Vec<&str> = ATTEMPTS.iter().map(|(name, ..)| *name).collect();
+        let names: Vec<&str> = attempts_in("py").map(|one| one.name).collect();
         serde_json::json!({
             "outside": self.path(),
             "victim": self.victim.id(),
@@ -268,16 +259,31 @@ impl Targets {
         let numbers = numbers.map(|number| number.to_string());
         let args = [self.path()].into_iter();
         let args = args.chain(numbers.iter().map(String::as_str));
-        let args: Vec<&str> = args.chain(IN_SHELL.iter().copied()).collect();
+        let args: Vec<&str> = args.chain(attempts_in("sh").map(|one| one.name)).collect();
         serde_json::json!({ "script": SHELL, "args": args }).to_string()
     }
 }
 
 impl Drop for Targets {
     fn drop(&mut self) {
+        self.in_c("remove");
         let _ = self.victim.kill();
         let _ = self.victim.wait();
     }
+}
+
+/// Compiles a program in C, whose first file is named like it.
+pub(super) fn compile(folder: &Path, name: &str, files: &[(&str, &str)]) -> PathBuf {
+    for (name, text) in files {
+        fs::write(folder.join(name), text).unwrap();
+    }
+    let program = folder.join(name);
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-w", "-o"]).arg(&program);
+    compiler.arg(program.with_extension("c"));
+    let compiled = compiler.output().unwrap();
+    assert!(compiled.status.success(), "{compiled:?}");
+    program
 }
 
 #[cfg(feature = "sal")]
@@ -299,19 +305,17 @@ async fn compare_sal(environment: Environment, profile: Profile, targets: &Targe
     let said = match super::escape_sal::tried(profile, &input, outside).await {
         Ok(said) => said,
         Err(report) => {
-            let refuses = profile == Profile::Strict && !environment.has_namespaces;
-            assert!(refuses, "{report:?}");
+            assert!(refusal(environment, profile).is_some(), "{report:?}");
             return Vec::new();
         }
     };
     let mut wrong = Vec::new();
     for (name, same_as) in super::escape_sal::attempts() {
-        let known = ATTEMPTS.iter().find(|(name, ..)| *name == same_as);
-        let (_, needs, succeeds) = known.unwrap();
-        if *needs == Perhaps {
+        let known = attempts_in("py").find(|one| one.name == same_as).unwrap();
+        if known.needs == Perhaps {
             continue;
         }
-        let expected = environment.expects(profile, *needs, *succeeds);
+        let expected = environment.expects(profile, known.needs, known.succeeds);
         let (answer, succeeded) = &said[name];
         if *succeeded != expected {
             wrong.push(format!("{name} of SAL in {profile}: {answer}"));
@@ -320,40 +324,60 @@ async fn compare_sal(environment: Environment, profile: Profile, targets: &Targe
     wrong
 }
 
-/// Returns the attempts that succeeded.
-async fn try_all(targets: &Targets, profile: Profile) -> [Result<String, Report>; 2] {
+/// Runs the attempts in Python, the shell and C.
+async fn try_all(targets: &Targets, profile: Profile) -> [Result<String, Report>; 3] {
     let confinement = || Confinement::of(profile);
     let input = targets.as_input(profile);
     let python = run_in(confinement(), "python", PYTHON, &input).await;
     let shell = run_in(confinement(), "exec", &targets.for_shell(), "").await;
-    [python, shell].map(|report| match report.result {
+    let mut with_program = confinement();
+    with_program.read.push(targets.program.clone());
+    let path = targets.program.to_str().unwrap();
+    let script = format!("#!/bin/sh\nexec {path} \"$@\"");
+    let script = serde_json::json!({ "script": script, "args": targets.for_c("try") });
+    let c = run_in(with_program, "exec", &script.to_string(), "").await;
+    [python, shell, c].map(|report| match report.result {
         Ok(_) => Ok(output(&report).to_owned()),
         Err(_) => Err(report),
     })
 }
 
-/// Returns the attempts that did not end as expected.
-fn compare(environment: Environment, profile: Profile, python: &str, shell: &str) -> Vec<String> {
-    let said: serde_json::Map<String, serde_json::Value> = serde_json::from_str(python).unwrap();
-    let lines: BTreeSet<&str> = shell.lines().collect();
+/// Returns the attempts that did not end as expected. Each of them has a line with its name and `ok`, or how it failed.
+fn compare(
+    environment: Environment,
+    profile: Profile,
+    language: &'static str,
+    said: &str,
+) -> Vec<String> {
+    let answers: BTreeMap<&str, &str> = said
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .collect();
     let mut wrong = Vec::new();
-    for (name, needs, succeeds) in ATTEMPTS {
-        let expected = environment.expects(profile, *needs, *succeeds);
-        let is_uncertain = matches!(needs, Perhaps | Attributes)
-            && (profile == Profile::Open || *succeeds != Never);
+    for one in attempts_in(language) {
+        let is_uncertain = matches!(one.needs, Perhaps | Attributes)
+            && (profile == Profile::Open || one.succeeds != Never);
         if is_uncertain {
             continue;
         }
-        let answer = said[*name].as_str().unwrap();
-        if (answer == "ok") != expected {
-            wrong.push(format!("{name} in {profile}: {answer}"));
-        }
-        let line = format!("{name} {}", if expected { "ok" } else { "refused" });
-        if IN_SHELL.contains(name) && !lines.contains(&*line) {
-            wrong.push(format!("{name} of the shell in {profile}: not `{line}`"));
+        let expected = environment.expects(profile, one.needs, one.succeeds);
+        let answer = answers.get(one.name).copied().unwrap_or("nothing");
+        if (answer == "ok") != expected || answer == "nothing" {
+            wrong.push(format!("{} in {language}, {profile}: {answer}", one.name));
         }
     }
     wrong
+}
+
+/// Returns the reason for which a profile runs nothing in an environment.
+fn refusal(environment: Environment, profile: Profile) -> Option<&'static str> {
+    match profile {
+        _ if environment.has_namespaces => None,
+        Profile::Open => None,
+        Profile::Standard if environment.is_user_0 => Some("run the worker as another user"),
+        Profile::Standard => None,
+        Profile::Strict => Some("namespaces do not work"),
+    }
 }
 
 /// Runs all attempts in all profiles, in this process.
@@ -367,22 +391,21 @@ async fn all_profiles(environment: Environment) {
     let targets = Targets::new();
     let mut wrong = Vec::new();
     for profile in Profile::ALL {
-        let [python, shell] = try_all(&targets, profile).await;
+        let said = try_all(&targets, profile).await;
         #[cfg(feature = "sal")]
         wrong.extend(compare_sal(environment, profile, &targets).await);
-        if profile == Profile::Strict && !environment.has_namespaces {
-            for report in [python, shell].map(Result::unwrap_err) {
+        if let Some(reason) = refusal(environment, profile) {
+            for report in said.map(Result::unwrap_err) {
                 let failure = failure(&report);
                 assert_eq!(failure.kind, FailureKind::Permanent);
-                assert!(
-                    failure.message.contains("namespaces do not work"),
-                    "{failure:?}"
-                );
+                assert!(failure.message.contains(reason), "{failure:?}");
             }
             continue;
         }
-        let [python, shell] = [python, shell].map(|said| said.unwrap_or_else(|r| panic!("{r:?}")));
-        wrong.extend(compare(environment, profile, &python, &shell));
+        for (language, said) in ["py", "sh", "c"].into_iter().zip(said) {
+            let said = said.unwrap_or_else(|report| panic!("{language}: {report:?}"));
+            wrong.extend(compare(environment, profile, language, &said));
+        }
         requests_are_answered(profile).await;
     }
     assert_eq!(wrong, Vec::<String>::new(), "{environment:?}, {host:?}");
@@ -397,8 +420,19 @@ async fn attempts() {
 }
 
 /// Takes user namespaces and all capabilities from a program.
-pub(super) const NESTED: &str = "echo 0 >/proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all --inh-caps=-all \
-    --no-new-privs \"$@\"";
+const NESTED: &str = "echo 0 >/proc/sys/user/max_user_namespaces && exec setpriv --ambient-caps=-all --bounding-set=-all \
+    --inh-caps=-all --no-new-privs \"$@\"";
+/// Starts a program in this way, in a user namespace in which the user keeps its number.
+pub(super) const WITHOUT_NAMESPACES: [&str; 8] = [
+    "unshare",
+    "-U",
+    "--map-current-user",
+    "--keep-caps",
+    "sh",
+    "-c",
+    NESTED,
+    "sh",
+];
 
 #[test]
 fn nothing_leaves_a_sandbox() {
@@ -406,12 +440,11 @@ fn nothing_leaves_a_sandbox() {
         eprintln!("skipped: it needs root and a launcher");
         return;
     }
-    let nested = ["unshare", "-Ur", "sh", "-c", NESTED, "sh"];
     for (around, user, environment) in [
         (&[][..], None, "root, capabilities, namespaces"),
         (&[][..], Some(NOBODY), "namespaces"),
-        (&nested[..], None, "root"),
-        (&nested[..], Some(NOBODY), ""),
+        (&WITHOUT_NAMESPACES[..], None, "root"),
+        (&WITHOUT_NAMESPACES[..], Some(NOBODY), ""),
     ] {
         run_again("confined::escape::attempts", around, user, environment);
     }

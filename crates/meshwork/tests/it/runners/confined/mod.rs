@@ -1,11 +1,13 @@
 //! Scripts in a sandbox.
 
+mod calls;
 mod environment;
 mod escape;
 #[cfg(feature = "sal")]
 mod escape_sal;
 mod files;
 mod limits;
+mod published;
 mod works;
 
 use std::os::unix::process::CommandExt;
