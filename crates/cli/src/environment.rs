@@ -16,6 +16,7 @@ use std::sync::OnceLock;
 
 use meshwork_model::secret::is_secret;
 use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 use crate::out::note;
@@ -113,7 +114,7 @@ pub(crate) fn holds_password(text: &str) -> bool {
 fn start_anew(secrets: &Variables) -> io::Error {
     let handed_over = (|| -> io::Result<File> {
         // The descriptor stays open across exec.
-        let mut file = File::from(memfd_create(FILE, MemfdFlags::empty())?);
+        let mut file = anonymous_file()?;
         for (name, value) in secrets {
             let line = [name.as_bytes(), b"=", value.as_bytes(), b"\0"];
             file.write_all(&line.concat())?;
@@ -136,6 +137,22 @@ fn start_anew(secrets: &Variables) -> io::Error {
     let descriptor = file.as_raw_fd();
     command.env(HANDOVER, format!("{}:{descriptor}", std::process::id()));
     command.exec()
+}
+
+/// Returns a file that has no name, and that a program which this one executes inherits.
+fn anonymous_file() -> io::Result<File> {
+    match memfd_create(FILE, MemfdFlags::empty()) {
+        // In a sandbox without a control group that counts it.
+        Err(Errno::NOSYS) => {
+            let file = tempfile::Builder::new()
+                .prefix(FILE)
+                .tempfile()?
+                .into_file();
+            fcntl_setfd(&file, FdFlags::empty())?;
+            Ok(file)
+        }
+        made => Ok(made?.into()),
+    }
 }
 
 /// Reads the secrets of a handover, if there was one.

@@ -14,6 +14,10 @@ use crate::out::{Out, printable};
 
 /// Consequence of a host without namespaces.
 const WEAK_SANDBOX: &str = "the profile strict runs nothing here, and standard confines less";
+/// Consequence and remedy of a host without control groups.
+const UNCOUNTED: &str =
+    "calls for memory that no process maps fail in scripts, and buffers of sockets are not counted";
+const GROUPS: &str = "run the worker as a unit of systemd with Delegate=yes, or as root";
 /// Remedy for a host without namespaces.
 const NAMESPACES: &str = "allow user namespaces: user.max_user_namespaces above 0, and the seccomp and AppArmor profiles of \
      a container";
@@ -82,9 +86,20 @@ async fn sandbox() -> Finding {
     };
     let Err(why) = host.allows(Profile::Strict) else {
         let what = format!(
-            "standard and strict work: namespaces, an own root folder and /proc, {landlock}, filters of system calls{gaps}"
+            "standard and strict work: namespaces, an own root folder and /proc, {landlock}, filters of system calls"
         );
-        return finding(Level::Ok, what, None, None);
+        return match &host.groups {
+            Ok(()) => finding(
+                Level::Ok,
+                format!("{what}, control groups{gaps}"),
+                None,
+                None,
+            ),
+            Err(why) => {
+                let what = format!("{what}{gaps}. No control groups: {why}");
+                finding(Level::Ok, what, Some(UNCOUNTED), Some(GROUPS))
+            }
+        };
     };
     let what = match host.allows(Profile::Standard) {
         Ok(()) => {

@@ -174,6 +174,7 @@ impl Child {
 
 /// Returns the end of a script whose launcher was killed. It reports none; its own exit status counts then.
 async fn end_of_killed(status: ExitStatus, has_begun: bool) -> Launched {
+    let _ = tokio::task::spawn_blocking(sandbox::sweep).await;
     if !has_begun && status.signal().is_some() {
         return Launched::Killed(status);
     }

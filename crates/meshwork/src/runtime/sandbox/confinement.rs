@@ -8,6 +8,8 @@ use std::path::PathBuf;
 
 use meshwork_model::sandbox::{Effective, Limits, Profile, SandboxSettings};
 
+use super::groups::Hierarchies;
+
 /// Greatest length of the encoded form: far more than paths need, and less than the buffer of a socket, so that a write
 /// to a launcher that does not read yet never blocks.
 const MAX_ENCODED: usize = 64 * 1024;
@@ -79,6 +81,8 @@ pub(in super::super) struct Orders {
     pub(super) interpreter: Vec<PathBuf>,
     /// True if the run cannot connect to Unix sockets.
     pub(super) lacks_sockets: bool,
+    /// Control groups that count what the run uses.
+    pub(super) groups: Hierarchies,
 }
 
 impl Orders {
@@ -117,6 +121,9 @@ impl Orders {
                 field(name, path.as_os_str().as_bytes());
             }
         }
+        for hierarchy in self.groups.encode() {
+            field("group", &hierarchy);
+        }
         match encoded.len() {
             0..=MAX_ENCODED => Ok(encoded),
             length => Err(io::Error::other(format!(
@@ -148,6 +155,10 @@ impl Orders {
                 b"read" => orders.confinement.read.push(path()),
                 b"write" => orders.confinement.write.push(path()),
                 b"interpreter" => orders.interpreter.push(path()),
+                b"group" => orders
+                    .groups
+                    .decode(value.as_bytes())
+                    .ok_or_else(unreadable)?,
                 _ => return Err(unreadable()),
             }
         }
@@ -174,6 +185,7 @@ mod tests {
             isolation: Isolation::Namespaces,
             interpreter: vec![bytes],
             lacks_sockets: false,
+            groups: Hierarchies::of_test("/sys/fs/cgroup/a b"),
         };
         assert_eq!(Orders::decode(&orders.encode().unwrap()).unwrap(), orders);
         let none = Orders::default();

@@ -89,18 +89,9 @@ impl Control {
         let orders = orders.encode()?;
         let length = u32::try_from(orders.len()).map_err(io::Error::other)?;
         let (ours, theirs) = UnixStream::pair()?;
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-        let mut ancillary = SendAncillaryBuffer::new(&mut space);
         let mut all = vec![inherited.input.as_fd(), inherited.environment.as_fd()];
         all.extend(inherited.calls.as_ref().map(AsFd::as_fd));
-        // The buffer has room for all of them.
-        ancillary.push(SendAncillaryMessage::ScmRights(&all));
-        sendmsg(
-            &ours,
-            &[IoSlice::new(&[INPUT])],
-            &mut ancillary,
-            SendFlags::NOSIGNAL,
-        )?;
+        send(&ours, INPUT, &all)?;
         ours.set_nonblocking(true)?;
         // They are shorter than the buffer of the socket.
         (&ours).write_all(&[&length.to_le_bytes()[..], &orders].concat())?;
@@ -113,19 +104,23 @@ impl Control {
         let _ = (&self.0).write(&[END]);
     }
 
-    /// Returns true if the script may have started. To be called when the socket is readable.
-    pub(super) fn has_begun(&self) -> bool {
+    /// Returns the file system in memory, if there is one, as soon as the script may have started.
+    pub(super) fn begun(&self) -> Option<Option<OwnedFd>> {
         let mut first = [0];
         let peeked = rustix::net::recv(&self.0, &mut first[..], RecvFlags::PEEK);
-        peeked.is_ok() && first == [BEGUN]
+        if peeked.is_err() || first != [BEGUN] {
+            return None;
+        }
+        let received = receive(&self.0, &mut first);
+        Some(received.ok().and_then(|files| files.into_iter().next()))
     }
 
     /// Returns the report of a launcher that has ended.
     pub(in super::super) fn report(&self) -> Report {
-        let mut bytes = [0; MAX_REPORT];
-        // Fails if nothing was sent.
-        let length = (&self.0).read(&mut bytes).unwrap_or(0);
-        let (mut report, mut rest) = (Report::default(), &bytes[..length]);
+        let mut bytes = Vec::new();
+        // Fails at the end of what was sent, as the socket does not block.
+        let _ = (&self.0).take(MAX_REPORT as u64).read_to_end(&mut bytes);
+        let (mut report, mut rest) = (Report::default(), &bytes[..]);
         while let Some((kind, next)) = rest.split_first() {
             rest = match *kind {
                 BEGUN => {
@@ -180,6 +175,33 @@ impl Drop for Control {
     }
 }
 
+/// Sends a byte with at most three descriptors.
+fn send(socket: &UnixStream, byte: u8, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() {
+        // The buffer has room for them.
+        ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
+    }
+    let bytes = [byte];
+    let parts = [IoSlice::new(&bytes)];
+    sendmsg(socket, &parts, &mut ancillary, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// Receives a byte with at most three descriptors.
+fn receive(socket: &UnixStream, byte: &mut [u8; 1]) -> io::Result<Vec<OwnedFd>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut parts = [IoSliceMut::new(byte)];
+    recvmsg(socket, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+    let received = ancillary.drain().flat_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect(),
+        _ => Vec::new(),
+    });
+    Ok(received.collect())
+}
+
 /// Order of a worker to its launcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
@@ -202,16 +224,7 @@ impl Worker {
 
     /// Receives what the script inherits, and the orders for its confinement.
     pub(super) fn orders(&self) -> io::Result<(Inherited, Orders)> {
-        let mut byte = [0];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-        let mut parts = [IoSliceMut::new(&mut byte)];
-        recvmsg(&self.0, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
-        let received = ancillary.drain().flat_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(descriptors) => descriptors.collect(),
-            _ => Vec::new(),
-        });
-        let mut received = received.collect::<Vec<_>>().into_iter();
+        let mut received = receive(&self.0, &mut [0])?.into_iter();
         let (Some(input), Some(environment)) = (received.next(), received.next()) else {
             return Err(io::Error::other("the worker sent no input"));
         };
@@ -244,9 +257,10 @@ impl Worker {
         }
     }
 
-    /// Reports that the script may have started, whatever happens to this process.
-    pub(super) fn begin(&self) {
-        self.send(BEGUN, &[]);
+    /// Reports that the script may have started, whatever happens to this process, and the file system in memory.
+    pub(super) fn begin(&self, in_memory: Option<BorrowedFd<'_>>) {
+        // Fails if the worker has ended.
+        let _ = send(&self.0, BEGUN, in_memory.as_slice());
     }
 
     /// Reports the limit for which the run is ended.

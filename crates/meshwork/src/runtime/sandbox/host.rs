@@ -5,13 +5,16 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use meshwork_model::sandbox::Profile;
+use rustix::process::geteuid;
 use tokio::sync::OnceCell;
 
 use super::confine::is_bounded;
 use super::confinement::{Confinement, Isolation, Orders};
+use super::groups::{self, Hierarchies};
 use super::{Environment, Inherited, Launched, Own, is_on, launcher, shielded};
 use crate::runtime::workdir::Folder;
 
@@ -30,6 +33,8 @@ pub struct SandboxHost {
     pub landlock: u32,
     /// True if the kernel bounds the processes of a run.
     pub bounds_processes: bool,
+    /// Control groups that count memory and processor time of each run, or the reason why they do not work.
+    pub groups: Result<(), String>,
     /// A filter of system calls with dropped capabilities, or the reason why it does not work.
     pub filter: Result<(), String>,
 }
@@ -44,6 +49,10 @@ impl SandboxHost {
             Profile::Open => Ok(()),
             Profile::Standard if self.namespaces.is_err() && self.landlock == 0 => Err(format!(
                 "the kernel has no Landlock, and {}",
+                self.missing_namespaces()
+            )),
+            Profile::Standard if self.namespaces.is_err() && geteuid().is_root() => Err(format!(
+                "{}. Without them, scripts of root reach what belongs to root: run the worker as another user",
                 self.missing_namespaces()
             )),
             Profile::Standard => self.filter.clone(),
@@ -65,6 +74,12 @@ impl SandboxHost {
         if !self.bounds_processes {
             gaps.push("an endless fork bomb grows faster than processes are counted");
         }
+        if self.groups.is_err() {
+            gaps.extend([
+                "buffers of sockets and pipes are not counted as memory",
+                "processor time of children that nobody waits for is counted 20 times per second",
+            ]);
+        }
         if self.namespaces.is_ok() {
             if self.landlock < SCOPED {
                 gaps.push("Unix sockets do not work");
@@ -75,7 +90,7 @@ impl SandboxHost {
             "names, command lines and states of all processes",
             "metadata of files outside: stat, chmod, chown, utime and extended attributes, as far as the user may",
             "the shared memory of the user in /dev/shm",
-            "Unix sockets do not work",
+            "Unix sockets and SysV IPC do not work",
         ]);
         if self.landlock < SCOPED {
             gaps.push("signals to processes of the same user");
@@ -105,6 +120,22 @@ pub(in super::super) enum Unconfined {
     System(io::Error),
 }
 
+/// Groups that count what runs use, and the reason why some do not work. Found once per process.
+static GROUPS: LazyLock<(Hierarchies, Result<(), String>)> = LazyLock::new(|| {
+    let (found, reasons) = groups::find();
+    let counts = match found.count_memory() && found.count_cpu() {
+        true => Ok(()),
+        false if reasons.is_empty() => Err("this host has none".to_owned()),
+        false => Err(reasons.join("; ")),
+    };
+    (found, counts)
+});
+
+/// Removes the control groups of launchers that were killed, and ends the processes in them.
+pub(in super::super) fn sweep() {
+    GROUPS.0.sweep();
+}
+
 /// Found once per process.
 static HOST: OnceCell<SandboxHost> = OnceCell::const_new();
 
@@ -119,11 +150,13 @@ pub async fn sandbox_host() -> io::Result<&'static SandboxHost> {
         ));
     }
     HOST.get_or_try_init(|| async {
+        let (groups, counts) = in_groups().await?;
         let namespaces = try_out(Profile::Strict, Isolation::Namespaces).await?;
         let rules = try_out(Profile::Standard, Isolation::Rules).await?;
         let landlock = rules.clone().or(namespaces.clone()).unwrap_or(0);
         Ok(SandboxHost {
-            bounds_processes: namespaces.is_ok() && is_bounded(),
+            bounds_processes: groups.count_processes() || namespaces.is_ok() && is_bounded(),
+            groups: counts.clone(),
             namespaces: namespaces.map(drop),
             landlock,
             filter: rules.map(drop),
@@ -142,8 +175,12 @@ pub(in super::super) async fn orders(
         confinement: confinement.clone(),
         isolation: Isolation::None,
         interpreter: interpreter.to_vec(),
-        lacks_sockets: false,
+        ..Orders::default()
     };
+    if is_on() {
+        let (groups, _) = in_groups().await.map_err(Unconfined::System)?;
+        orders.groups = groups.clone();
+    }
     if profile == Profile::Open {
         return Ok(orders);
     }
@@ -163,13 +200,17 @@ pub(in super::super) async fn orders(
     Ok(orders)
 }
 
+async fn in_groups() -> io::Result<&'static (Hierarchies, Result<(), String>)> {
+    let found = tokio::task::spawn_blocking(|| &*GROUPS);
+    found.await.map_err(io::Error::other)
+}
+
 /// Tries an isolation in child processes. Returns the version of Landlock, or the reason why it does not work.
 async fn try_out(profile: Profile, isolation: Isolation) -> io::Result<Result<u32, String>> {
     let orders = Orders {
         confinement: Confinement::of(profile),
         isolation,
-        interpreter: Vec::new(),
-        lacks_sockets: false,
+        ..Orders::default()
     };
     let folder = tokio::task::spawn_blocking(|| Folder::with(None));
     let folder = folder.await.map_err(io::Error::other)??;

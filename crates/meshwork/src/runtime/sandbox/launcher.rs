@@ -18,6 +18,7 @@ use rustix::process::{
 use super::confinement::Isolation;
 use super::control::{Control, Launched, Order, Worker};
 use super::disk::Disk;
+use super::groups::Group;
 use super::script::{Script, Signals};
 use super::usage::LimitExceeded;
 use super::watch::Watch;
@@ -84,6 +85,8 @@ struct Launch {
     control: Control,
     /// True if the program is a child of the first process of its namespace.
     has_namespace: bool,
+    /// True if that process may have started it.
+    has_begun: bool,
     watch: Watch,
 }
 
@@ -99,12 +102,13 @@ fn start(mut args: impl Iterator<Item = OsString>) -> Result<Launch, Fault> {
     descriptors::close_all_but_standard()?;
     let worker = Worker::on_stdin()?;
     let (inherited, orders) = worker.orders()?;
+    let group = Group::create(&orders.groups, &orders.confinement.limits)?;
     if orders.isolation == Isolation::Namespaces {
         namespaces::enter(&orders.confinement.limits).map_err(Fault::Confinement)?;
     }
     let folder = argument(&mut args)?;
     let disk = Disk::of(Path::new(&folder), &orders);
-    let watch = Watch::new(orders.confinement.limits, disk);
+    let watch = Watch::new(orders.confinement.limits, disk, group);
     // Its descriptors contain the script's variables, so no other process may open them.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     rustix::thread::set_name(NAME)?;
@@ -117,8 +121,9 @@ fn start(mut args: impl Iterator<Item = OsString>) -> Result<Launch, Fault> {
     let (control, theirs) = Control::with(&inherited, &orders)?;
     let mut command = again(CONFINE);
     command.arg(&folder).args(args).stdin(theirs);
-    worker.begin();
-    let script = Script::of(&command.spawn()?)?;
+    worker.begin(None);
+    let script = watch.group().start(|| command.spawn())?;
+    let script = Script::of(&script)?;
     Ok(Launch {
         folder: root,
         worker,
@@ -126,11 +131,21 @@ fn start(mut args: impl Iterator<Item = OsString>) -> Result<Launch, Fault> {
         script,
         control,
         has_namespace: orders.isolation == Isolation::Namespaces,
+        has_begun: false,
         watch,
     })
 }
 
 impl Launch {
+    /// Notes that the script may have started, if the first process of its namespace says so.
+    fn hear(&mut self) {
+        let begun = (!self.has_begun).then(|| self.control.begun()).flatten();
+        if let Some(in_memory) = begun {
+            self.has_begun = true;
+            self.watch.add(in_memory);
+        }
+    }
+
     /// Waits for the end of the script or the worker, ends all processes, and reports.
     fn attend(mut self) -> io::Result<()> {
         let followed = follow(&mut self)?;
@@ -139,7 +154,11 @@ impl Launch {
         if let Some(exceeded) = &report.exceeded {
             self.worker.exceed(exceeded);
         }
-        if let Followed::Exceeded(exceeded) = &followed {
+        let exceeded = match &followed {
+            Followed::Exceeded(exceeded) => Some(*exceeded),
+            Followed::Ended | Followed::Ordered(_) => self.watch.ran_out(),
+        };
+        if let Some(exceeded) = &exceeded {
             self.worker.exceed(exceeded);
         }
         self.worker.used(&self.watch.usage());
@@ -173,16 +192,18 @@ fn follow(launch: &mut Launch) -> io::Result<Followed> {
     let mut next = Instant::now() + launch.watch.pause();
     loop {
         let now = Instant::now();
+        launch.hear();
         if now >= next {
             // Without namespaces it has not begun: the process is the script itself.
-            let helpers = u64::from(launch.control.has_begun());
+            let helpers = u64::from(launch.has_begun);
             if let Some(exceeded) = launch.watch.measure(helpers) {
                 return Ok(Followed::Exceeded(exceeded));
             }
             next = Instant::now() + launch.watch.pause();
         }
 
-        let starts = (is_to_end && launch.has_namespace).then_some(&launch.control);
+        let is_awaited = is_to_end && launch.has_namespace && !launch.has_begun;
+        let starts = is_awaited.then_some(&launch.control);
         let mut ready = vec![
             PollFd::new(&launch.signals, PollFlags::IN),
             PollFd::new(&launch.worker, PollFlags::IN),
@@ -200,7 +221,8 @@ fn follow(launch: &mut Launch) -> io::Result<Followed> {
         if order {
             return Ok(Followed::Ordered(launch.worker.order()));
         }
-        if is_to_end && launch.control.has_begun() {
+        launch.hear();
+        if is_to_end && launch.has_begun {
             // The script is in a session of its own, so the signal to the launcher's group has not reached it. Fails if
             // the script has ended.
             let _ = kill_process_group(launch.script.pid, Signal::TERM);

@@ -10,7 +10,8 @@
 //!
 //! The worker and the launcher communicate over [`control`]. The launcher is in [`mod@launcher`], the last step before
 //! the interpreter in [`confine`]. Both have an empty environment: the variables of a job act only in the interpreter
-//! ([`mod@environment`]). [`host`] finds out which isolation works here.
+//! ([`mod@environment`]). [`host`] finds out which isolation works here. Where it can, the launcher starts the script in control
+//! groups of its own ([`groups`]).
 
 mod adopted;
 mod confine;
@@ -19,12 +20,14 @@ mod control;
 mod descriptors;
 mod disk;
 mod environment;
+mod groups;
 mod handoff;
 mod hint;
 mod host;
 mod launcher;
 mod namespaces;
 mod script;
+mod ticks;
 mod tree;
 mod usage;
 mod watch;
@@ -44,7 +47,7 @@ pub(super) use confinement::Orders;
 pub(super) use control::{Control, Inherited, Launched};
 pub(super) use environment::Environment;
 pub use host::{SandboxHost, sandbox_host};
-pub(super) use host::{Unconfined, orders};
+pub(super) use host::{Unconfined, orders, sweep};
 use nix::sys::signal::{SigSet, SigmaskHow};
 use rustix::event::{PollFd, Timespec, poll};
 pub(super) use tree::kill_below;

@@ -3,15 +3,19 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 use meshwork_model::sandbox::{Limit, Limits, Usage};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
+use rustix::fs::fstatvfs;
 use rustix::param::{clock_ticks_per_second, page_size};
 
 use super::disk::Disk;
+use super::groups::Group;
+use super::ticks::{Sample, Samples};
 use super::usage::LimitExceeded;
 
 /// Pause between two measurements of a run with limits. A process takes a few hundred MiB in this time.
@@ -29,6 +33,10 @@ pub(super) struct Watch {
     limits: Limits,
     disk: Disk,
     disk_measured: Option<Instant>,
+    group: Group,
+    samples: Samples,
+    /// File system in memory of the run.
+    in_memory: Option<OwnedFd>,
     peak: u64,
     /// Numbers of this process about bytes. Opened while it is dumpable: others cannot read it afterwards.
     bytes: Option<File>,
@@ -47,28 +55,46 @@ struct Sum {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Process {
     parent: i32,
-    /// Ticks of itself.
-    own: u64,
-    /// Ticks of its children that it has reaped.
-    reaped: u64,
+    sample: Sample,
     threads: u64,
     pages: u64,
 }
 
 impl Watch {
-    /// Starts the measurements of a run, before its first process.
-    pub(super) fn new(limits: Limits, disk: Disk) -> Self {
+    /// Starts the measurements of a run in a control group, before its first process.
+    pub(super) fn new(limits: Limits, disk: Disk, group: Group) -> Self {
         let bytes = File::open("/proc/self/io").ok();
         let mut watch = Self {
             limits,
             disk,
             disk_measured: None,
+            group,
+            samples: Samples::default(),
+            in_memory: None,
             peak: 0,
             bytes,
             written_before: 0,
         };
         watch.written_before = watch.written();
         watch
+    }
+
+    /// Adds the file system in memory of the run.
+    pub(super) fn add(&mut self, in_memory: Option<OwnedFd>) {
+        self.in_memory = in_memory;
+    }
+
+    /// Returns the control group of the run.
+    pub(super) fn group(&self) -> &Group {
+        &self.group
+    }
+
+    /// Returns the limit for which the kernel has ended a process of the run.
+    pub(super) fn ran_out(&self) -> Option<LimitExceeded> {
+        let limit = Limit::Memory;
+        let value = self.limits.get(limit)?;
+        let ran_out = self.group.ran_out_of_memory();
+        ran_out.then_some(LimitExceeded { limit, value })
     }
 
     /// Returns the pause before the next measurement.
@@ -85,37 +111,70 @@ impl Watch {
         // A fork bomb starts processes faster than they can be listed.
         let most = self.limits.get(Limit::Processes).unwrap_or(u64::MAX);
         let most = most.saturating_add(helpers + 1).min(MAX_LISTED);
-        let pids = below_this(usize::try_from(most).unwrap_or(usize::MAX));
-        let mut sum = self.sum(&pids);
-        let memory = self.limits.get(Limit::Memory);
-        if memory.is_some_and(|most| sum.memory > most) {
-            // Pages that processes share were counted several times.
-            sum.memory = sum
-                .memory
-                .min(pids.iter().map(|pid| proportional(*pid)).sum());
-        }
-        self.peak = self.peak.max(sum.memory);
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let pids = below_this(most);
+        let mut sum = self.sum(&pids, pids.len() < most);
+        let counted = self.group.memory();
+        let files = match counted {
+            Some(_) => 0,
+            None => self.in_memory.as_ref().map_or(0, used),
+        };
+        sum.memory = self.whole(sum.memory, files, &pids);
+        self.peak = self.peak.max(sum.memory).max(counted.unwrap_or(0));
         let threads = sum.threads.saturating_sub(helpers);
         let exceeds = |limit: Limit, used: u64| {
             let value = self.limits.get(limit).filter(|value| used > *value)?;
             Some(LimitExceeded { limit, value })
         };
-        exceeds(Limit::Memory, sum.memory)
+        self.ran_out()
+            .or_else(|| exceeds(Limit::Memory, sum.memory))
             .or_else(|| exceeds(Limit::Processes, threads))
             .or_else(|| exceeds(Limit::Cpu, sum.cpu_ms))
             .or_else(|| self.measure_disk(&pids))
     }
 
-    fn sum(&self, pids: &[i32]) -> Sum {
+    /// Adds up processes, which are all of the run if they are complete.
+    fn sum(&mut self, pids: &[i32], are_complete: bool) -> Sum {
         let mut sum = Sum::default();
-        let mut ticks = read("self").map_or(0, |this| this.reaped);
+        let mut samples = Vec::new();
+        // This process last: it has by then what those have used that end meanwhile.
         for process in pids.iter().filter_map(|pid| read(&pid.to_string())) {
-            ticks += process.own + process.reaped;
+            samples.push(process.sample);
             sum.threads += process.threads;
             sum.memory += process.pages * page_size() as u64;
         }
-        sum.cpu_ms = ticks * 1000 / clock_ticks_per_second().max(1);
+        let this = read("self").map(|this| this.sample);
+        samples.extend(this.map(|this| Sample {
+            own: [0; 2],
+            ..this
+        }));
+        sum.cpu_ms = match self.group.cpu() {
+            Some(cpu) => cpu
+                .map(milliseconds)
+                .into_iter()
+                .fold(0, u64::saturating_add),
+            None if are_complete => {
+                let all = self.samples.add(&samples).map(in_ms);
+                all.into_iter().fold(0, u64::saturating_add)
+            }
+            // The run has too many processes.
+            None => 0,
+        };
         sum
+    }
+
+    /// Returns the memory of processes and files. `mapped` is the sum of all pages of the processes.
+    fn whole(&self, mapped: u64, files: u64, pids: &[i32]) -> u64 {
+        let most = self.limits.get(Limit::Memory);
+        if most.is_none_or(|most| mapped + files <= most) {
+            return mapped + files;
+        }
+        // Pages that processes share were counted several times, and mapped files twice.
+        let all = pids.iter().map(|pid| proportional(*pid));
+        let [own, shared] = all.fold([0, 0], |[own, shared], share| {
+            [own + share.own, shared + share.shared]
+        });
+        (mapped + files).min(own + shared.max(files))
     }
 
     fn measure_disk(&mut self, pids: &[i32]) -> Option<LimitExceeded> {
@@ -143,6 +202,18 @@ impl Watch {
             let time = |time: i64| time.max(0).unsigned_abs();
             usage.user_ms = time(used.user_time().num_milliseconds());
             usage.system_ms = time(used.system_time().num_milliseconds());
+            let [user, system] = match self.group.cpu() {
+                Some(cpu) => cpu.map(milliseconds),
+                None => {
+                    let [user, system] = self.samples.lost().map(in_ms);
+                    [
+                        usage.user_ms.saturating_add(user),
+                        usage.system_ms.saturating_add(system),
+                    ]
+                }
+            };
+            usage.user_ms = usage.user_ms.max(user);
+            usage.system_ms = usage.system_ms.max(system);
             // In KiB.
             let largest = used.max_rss().max(0).unsigned_abs() * 1024;
             usage.peak_memory = usage.peak_memory.max(largest);
@@ -161,6 +232,14 @@ impl Watch {
         let line = text.lines().find_map(|line| line.strip_prefix("wchar: "));
         line.and_then(|number| number.parse().ok()).unwrap_or(0)
     }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn in_ms(ticks: u64) -> u64 {
+    ticks.saturating_mul(1000) / clock_ticks_per_second().max(1)
 }
 
 /// Returns the pids of the processes below this one, at most `most`.
@@ -222,29 +301,51 @@ fn read(pid: &str) -> Option<Process> {
 /// Parses the line of a process.
 fn parse(stat: &str) -> Option<Process> {
     // The name in parentheses may contain anything. The state follows.
-    let (_, rest) = stat.rsplit_once(')')?;
+    let (before, rest) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
     Some(Process {
         parent: fields.get(1)?.parse().ok()?,
-        own: number(11)? + number(12)?,
-        reaped: number(13)? + number(14)?,
+        sample: Sample {
+            pid: before.split(' ').next()?.parse().ok()?,
+            started: number(19)?,
+            own: [number(11)?, number(12)?],
+            reaped: [number(13)?, number(14)?],
+        },
         threads: number(17)?,
         pages: number(21)?,
     })
 }
 
-/// Returns the memory of a process with its share of pages that others use as well. All of its pages if that is unknown.
-fn proportional(pid: i32) -> u64 {
-    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"));
-    let share = text.ok().and_then(|text| {
-        let line = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;
-        line.trim().strip_suffix(" kB")?.parse::<u64>().ok()
-    });
-    match share {
-        Some(share) => share * 1024,
-        None => read(&pid.to_string()).map_or(0, |process| process.pages * page_size() as u64),
+/// Memory of a process, with its share of pages that others use as well.
+#[derive(Debug, Clone, Copy, Default)]
+struct Share {
+    /// Without shared memory.
+    own: u64,
+    /// Shared memory, and files in memory.
+    shared: u64,
+}
+
+/// Returns the share of a process. All of its pages if that is unknown.
+fn proportional(pid: i32) -> Share {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+    let number = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+    };
+    let shared = number("Pss_Shmem:").unwrap_or(0);
+    let all = number("Pss:").or_else(|| Some(read(&pid.to_string())?.pages * page_size() as u64));
+    Share {
+        own: all.unwrap_or(0).saturating_sub(shared),
+        shared,
     }
+}
+
+/// Returns the bytes that a file system has used.
+fn used(files: &OwnedFd) -> u64 {
+    fstatvfs(files).map_or(0, |state| {
+        state.f_blocks.saturating_sub(state.f_bfree) * state.f_frsize
+    })
 }
 
 #[cfg(test)]
@@ -256,8 +357,12 @@ mod tests {
         let line = "9 (a) (Z 1 b) S 4 9 9 0 -1 0 0 0 0 0 1 2 3 4 20 0 5 0 77 1000 6 7\n";
         let expected = Process {
             parent: 4,
-            own: 3,
-            reaped: 7,
+            sample: Sample {
+                pid: 9,
+                started: 77,
+                own: [1, 2],
+                reaped: [3, 4],
+            },
             threads: 5,
             pages: 6,
         };

@@ -14,7 +14,7 @@ mod view;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -30,10 +30,10 @@ use rustix::process::{
     DumpableBehavior, Signal, set_dumpable_behavior, set_parent_process_death_signal, setsid,
 };
 
-use filter::UnixSockets;
+use filter::{Surroundings, UnixSockets};
 use privileges::limit;
 pub(super) use privileges::{can_mount, keep_needed};
-pub(super) use processes::{bound_user, is_bounded};
+pub(super) use processes::{bound_user, is_bounded, seen};
 use root::Run;
 use rules::Enforced;
 pub(super) use view::SYSTEM;
@@ -160,7 +160,12 @@ fn restrict(view: &View, orders: &Orders, place: &Place, has_root: bool) -> io::
         true => UnixSockets::All,
         false => UnixSockets::Pairs,
     };
-    filter::install(unix).map_err(io::Error::other)?;
+    let surroundings = Surroundings {
+        unix,
+        shares_host: !has_root,
+        counts_memory: orders.groups.count_memory(),
+    };
+    filter::install(surroundings).map_err(io::Error::other)?;
     Ok(enforced)
 }
 
@@ -193,7 +198,7 @@ fn attend(
             return Ok(());
         }
     };
-    launcher.begin();
+    launcher.begin(limited.map(AsFd::as_fd));
     let mut script = Script::of(&started)?;
     let pause = limited.map(|_| FULL);
     loop {

@@ -21,11 +21,16 @@ const RESERVED: u64 = 300;
 /// other processes that start before the number of one is used again.
 const SEEN: u64 = 64;
 
+/// Returns the number of processes and threads up to which the kernel lets a run go.
+pub(in super::super) fn seen(limit: u64) -> u64 {
+    limit.saturating_add(SEEN)
+}
+
 /// Bounds the processes of this user in its user namespace, which the run does not share. It does not bind root.
 pub(in super::super) fn bound_user(limits: &Limits) -> io::Result<()> {
     match limits.get(Limit::Processes) {
         Some(limit) if Version::running() >= COUNT_OF_NAMESPACE => {
-            lower(Resource::Nproc, limit + SEEN)
+            lower(Resource::Nproc, seen(limit))
         }
         _ => Ok(()),
     }
@@ -37,7 +42,7 @@ pub(super) fn bound_namespace(limits: &Limits) {
     let limit = limit.filter(|_| Version::running() >= PID_MAX_OF_NAMESPACE);
     if let Some(limit) = limit {
         // Refused by some security modules. The launcher ends the run in any case.
-        let _ = fs::write(PID_MAX, (RESERVED + limit + SEEN).to_string());
+        let _ = fs::write(PID_MAX, (RESERVED + seen(limit)).to_string());
     }
 }
 

@@ -17,7 +17,7 @@ const TESTED: ABI = ABI::V7;
 const SCOPED: u32 = 6;
 
 /// Files of the system that every run uses.
-const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
 /// The enforced version of Landlock. 0 without Landlock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -161,13 +161,7 @@ async fn greedy_runs() {
 
 #[test]
 fn a_run_that_takes_all_of_a_resource_ends_alone() {
-    if !LAUNCHED || need_python().is_none() {
-        return;
-    }
-    let users = [None, Some(NOBODY)];
-    for user in users.into_iter().filter(|user| user.is_none() || is_root()) {
-        run_again("confined::limits::greedy_runs", &[], user, "");
-    }
+    again_as_all_users("confined::limits::greedy_runs");
 }
 
 /// The launcher counts 20 times per second, which is too slow for a fork bomb.
@@ -189,6 +183,144 @@ result = [open('/proc/sys/kernel/pid_max').read().strip(), resource.getrlimit(re
         let of_namespace: u64 = of_namespace.parse().unwrap();
         let is_bound = of_namespace < 1000 || (0..1000).contains(&of_user);
         assert!(is_bound, "{profile}: {of_namespace} {of_user}");
+    }
+}
+
+/// Ways to use 400 MiB that no process maps, and the error where nothing counts them.
+const UNMAPPED: [(&str, &str, Option<&str>); 4] = [
+    (
+        "an anonymous file",
+        "import os
+file = os.memfd_create('x')
+for _ in range(400):
+    os.write(file, b'x' * (1 << 20))",
+        Some("Function not implemented"),
+    ),
+    (
+        "detached memory",
+        "import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+libc.shmat.restype = ctypes.c_void_p
+def made(answer):
+    if answer in (-1, 2**64 - 1):
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return answer
+for _ in range(40):
+    segment = made(libc.shmget(0, 10 << 20, 0o1600))
+    at = made(libc.shmat(segment, None, 0))
+    ctypes.memset(at, 1, 10 << 20)
+    libc.shmdt(ctypes.c_void_p(at))",
+        Some("Operation not permitted"),
+    ),
+    (
+        "buffers of sockets",
+        "import socket
+pairs = []
+for _ in range(480):
+    pairs.append(socket.socketpair())
+    for end in pairs[-1]:
+        end.setblocking(False)
+        try:
+            while True:
+                end.send(b'x' * (1 << 16))
+        except BlockingIOError:
+            pass
+result = 'kept'",
+        None,
+    ),
+    (
+        "files in memory",
+        "with open('file', 'wb') as file:
+    for _ in range(400):
+        file.write(b'x' * (1 << 20))",
+        Some("memory limit 128 MiB exceeded"),
+    ),
+];
+
+/// Runs in processes that the test below starts.
+#[tokio::test]
+#[ignore = "started by another test"]
+async fn unmapped_memory() {
+    let is_counted = sandbox_host().await.unwrap().groups.is_ok();
+    for (kind, text, refusal) in UNMAPPED {
+        for profile in [Profile::Standard, Profile::Strict] {
+            let runtime = builtin("python").unwrap();
+            let (mut run, _stop) = run_of(script(text), PATIENCE);
+            run.confinement = limited(profile, Limit::Memory, 128 << 20);
+            run.confinement.limits.set(Limit::Disk, Some(1 << 30));
+            let usage = Arc::clone(&run.usage);
+            let report = within(runtime.run(run)).await;
+            match (is_counted, refusal) {
+                (true, _) => {
+                    let message = &failure(&report).message;
+                    assert_eq!(
+                        message, "memory limit 128 MiB exceeded",
+                        "{kind}, {profile}"
+                    );
+                    let peak = usage.get().unwrap().peak_memory;
+                    assert!(peak > 64 << 20, "{kind}, {profile}: {peak}");
+                }
+                (false, Some(refusal)) => {
+                    let message = &failure(&report).message;
+                    assert!(message.contains(refusal), "{kind}, {profile}: {message}");
+                }
+                // A gap of this host.
+                (false, None) => assert_eq!(output(&report), "kept", "{kind}, {profile}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn memory_that_no_process_maps_is_counted_or_refused() {
+    again_as_all_users("confined::limits::unmapped_memory");
+}
+
+/// Runs children that nobody waits for, one after another: 2 s of processor time.
+const UNREAPED: &str = "import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for _ in range(10):
+    if os.fork() == 0:
+        while time.process_time() < 0.2:
+            pass
+        os._exit(0)
+    try:
+        os.wait()
+    except ChildProcessError:
+        pass";
+
+/// Runs in processes that the test below starts.
+#[tokio::test]
+#[ignore = "started by another test"]
+async fn unreaped_children() {
+    for profile in Profile::ALL {
+        let said = message(limited(profile, Limit::Cpu, 1000), UNREAPED).await;
+        assert_eq!(said, "cpu limit 1 s exceeded", "{profile}");
+        let runtime = builtin("python").unwrap();
+        let (mut run, _stop) = run_of(script(UNREAPED), PATIENCE);
+        run.confinement = limited(profile, Limit::Cpu, 60_000);
+        let usage = Arc::clone(&run.usage);
+        output(&within(runtime.run(run)).await);
+        let usage: Usage = *usage.get().unwrap();
+        let cpu = usage.user_ms + usage.system_ms;
+        assert!((1400..4000).contains(&cpu), "{profile}: {usage:?}");
+    }
+}
+
+#[test]
+fn processor_time_of_children_that_nobody_waits_for_counts() {
+    again_as_all_users("confined::limits::unreaped_children");
+}
+
+/// Runs an ignored test of this program as this user, and as an ordinary one.
+#[track_caller]
+fn again_as_all_users(test: &str) {
+    if !LAUNCHED || need_python().is_none() {
+        return;
+    }
+    let users = [None, Some(NOBODY)];
+    for user in users.into_iter().filter(|user| user.is_none() || is_root()) {
+        run_again(test, &[], user, "");
     }
 }
 

@@ -133,6 +133,38 @@ result = os.path.dirname(os.getcwd())"
     }
 }
 
+/// Returns true if a control group of this name exists.
+fn has_group(name: &str) -> bool {
+    let mut pending = vec![std::path::PathBuf::from("/sys/fs/cgroup")];
+    while let Some(folder) = pending.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            if entry.file_name().to_string_lossy() == name {
+                return true;
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                pending.push(entry.path());
+            }
+        }
+    }
+    false
+}
+
+#[tokio::test]
+async fn a_run_is_in_control_groups_until_its_end() {
+    need_sandbox!();
+    if let Err(reason) = &sandbox_host().await.unwrap().groups {
+        eprintln!("skipped: no control groups: {reason}");
+        return;
+    }
+    let text = "result = [line.rsplit('/', 1)[1].strip() for line in open('/proc/self/cgroup') if 'meshwork-run-' in line][0]";
+    for profile in Profile::ALL {
+        let report = python_in(profile, text).await;
+        let name = output(&report);
+        assert!(name.starts_with("meshwork-run-"), "{profile}: {name}");
+        assert!(!has_group(name), "{profile}: {name}");
+    }
+}
+
 #[tokio::test]
 async fn a_script_that_stops_itself_ends_at_its_deadline() {
     need_sandbox!();
