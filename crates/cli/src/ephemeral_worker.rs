@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use meshwork::runtime::{self, SandboxPaths, SandboxPolicy};
 use meshwork::{Client, Unhealthy, Worker, WorkerHandle, WorkerInfo};
+use meshwork_model::job::Job;
 use meshwork_model::name::{JobId, ScriptType};
 use meshwork_model::route::Route;
 use meshwork_model::sandbox::Profile;
@@ -87,6 +88,8 @@ pub(crate) struct EphemeralWorker {
     waiting: Option<Instant>,
     /// True once another worker has claimed a job.
     served: bool,
+    /// True once the sandbox of another worker was printed.
+    has_said: bool,
 }
 
 impl EphemeralWorker {
@@ -106,6 +109,7 @@ impl EphemeralWorker {
             gone: None,
             waiting: None,
             served: false,
+            has_said: false,
         };
         if !ephemeral.can_run() && !client.has_worker(route).await? {
             return Err(nobody(client, route).into());
@@ -129,17 +133,33 @@ impl EphemeralWorker {
 
     /// Records the state of the jobs: `claimed` if a worker claimed one, `waits` if one waits in a queue.
     pub(crate) fn seen(&mut self, claimed: bool, waits: bool) {
-        if claimed && self.is_open() && self.tuning.sandbox == Some(Profile::Open) {
-            note(
-                "a running worker takes the job and runs it in its own sandbox: --sandbox open is for a worker that this \
-                 command starts",
-            );
+        if claimed && self.is_open() {
+            self.say_sandbox();
         }
         self.served |= claimed;
         self.waiting = match waits && !self.served {
             true => self.waiting.or_else(|| Some(Instant::now())),
             false => None,
         };
+    }
+
+    /// Records the end of a job. Another worker may have claimed it although the ephemeral one runs.
+    pub(crate) fn ended(&mut self, job: &Job) {
+        let own = self.own.as_ref().map(WorkerHandle::name);
+        if job.worker.is_some() && job.worker.as_deref() != own {
+            self.say_sandbox();
+        }
+    }
+
+    /// Prints once that a job runs in the sandbox of another worker, if the command names `open`.
+    fn say_sandbox(&mut self) {
+        if self.tuning.sandbox == Some(Profile::Open) && !self.has_said {
+            self.has_said = true;
+            note(
+                "a running worker takes the job and runs it in its own sandbox: --sandbox open is for a worker that this \
+                 command starts",
+            );
+        }
     }
 
     fn is_unclaimed(&self) -> bool {

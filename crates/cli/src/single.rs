@@ -80,9 +80,9 @@ async fn work(
         error = look => return Err(error),
     };
     wheel.finish_and_clear();
-    // A worker may have been faster than the first check.
-    ephemeral.seen(result.is_ok(), false);
-    Ok(result?)
+    let ended = result?;
+    ephemeral.ended(&ended);
+    Ok(ended)
 }
 
 /// Checks for a claim of the job. Errors are ignored, since the next check follows.

@@ -42,6 +42,8 @@ pub(super) struct Collection<'a> {
     patience: Duration,
     /// By input: true if the job has ended.
     ended: Vec<bool>,
+    /// The same at the first look: these jobs may be those of an earlier command.
+    before: Vec<bool>,
     /// Inputs whose jobs have not ended, in order.
     pending: Vec<usize>,
     /// True if the jobs enter a queue at once, without prerequisites.
@@ -62,6 +64,7 @@ impl<'a> Collection<'a> {
             inputs: work.inputs,
             patience,
             ended: vec![false; all],
+            before: Vec::new(),
             pending: (0..all).collect(),
             queued: work.queued,
             fewest: None,
@@ -85,7 +88,7 @@ impl<'a> Collection<'a> {
             let before = self.pending.len();
             self.look(ephemeral).await?;
             progress.show(self.ids.len() - self.pending.len());
-            self.print(results, &progress, out).await?;
+            self.print(ephemeral, results, &progress, out).await?;
             if self.next == self.ids.len() {
                 // Workers may have been faster than the first look.
                 ephemeral.seen(self.queued, false);
@@ -117,6 +120,9 @@ impl<'a> Collection<'a> {
             }
         }
         let claimed = self.ids.len() - waiting;
+        if self.fewest.is_none() {
+            self.before.clone_from(&self.ended);
+        }
         let fewest = self.fewest.map_or(claimed, |fewest| fewest.min(claimed));
         self.fewest = Some(fewest);
         ephemeral.seen(claimed > fewest, waiting > 0 && self.queued);
@@ -127,6 +133,7 @@ impl<'a> Collection<'a> {
     /// Prints the results that are next in order.
     async fn print(
         &mut self,
+        ephemeral: &mut EphemeralWorker,
         results: &mut Results,
         progress: &Progress,
         out: &mut Out,
@@ -152,6 +159,9 @@ impl<'a> Collection<'a> {
                     self.tally.failed += 1;
                 }
                 let job = job.unwrap_or_else(|| gone(&self.ids[at]));
+                if !self.before[at] {
+                    ephemeral.ended(&job);
+                }
                 progress.aside(|| results.take(&self.inputs[at].path, &job, out))?;
                 self.next = at + 1;
             }

@@ -14,52 +14,59 @@ const LIBRARY: &str = include_str!("../../../../meshwork/tests/it/runners/confin
 
 type Variables<'a> = [(&'a str, &'a str)];
 
-/// Runs a command with these variables as options, and returns what it prints: an id.
-fn with(ground: &Ground, words: &[&str], env: &Variables<'_>) -> String {
-    let mut args: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-    for (name, value) in env {
-        args.extend(["--env".to_owned(), format!("{name}={value}")]);
+/// The jobs of one node or context.
+struct Jobs<'a> {
+    ground: &'a Ground,
+    scope: &'a [&'a str],
+}
+
+impl Jobs<'_> {
+    /// Runs a command with these variables as options, and returns what it prints: an id.
+    fn with(&self, words: &[&str], env: &Variables<'_>) -> String {
+        let options = env.iter().map(|(name, value)| format!("{name}={value}"));
+        let options: Vec<String> = options.collect();
+        let options = options.iter().flat_map(|option| ["--env", option.as_str()]);
+        let args: Vec<&str> = words.iter().copied().chain(options).collect();
+        let args = [&args[..], self.scope].concat();
+        self.ground.run(&args).ok().stdout.trim().to_owned()
     }
-    args.extend(["--context", "7"].map(str::to_owned));
-    ground.run(&args).ok().stdout.trim().to_owned()
-}
 
-fn wait(ground: &Ground, id: &str) {
-    ground.run(&["job", "wait", id, "--context", "7"]).ok();
-}
+    fn wait(&self, id: &str) {
+        self.with(&["job", "wait", id], &[]);
+    }
 
-/// Runs jobs with these variables that come in each way. Returns the number of processes of scripts that have them.
-fn run_in_each_way(ground: &Ground, env: &Variables<'_>) -> usize {
-    let plain = with(ground, &["job", "enqueue", "s.py"], env);
-    let of_child: serde_json::Map<_, _> = env
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), json!(value)))
-        .collect();
-    let parent = format!("result = add_child('result = 1', env={})", json!(of_child));
-    ground.file("parent.py", parent);
-    let parent = with(ground, &["job", "enqueue", "parent.py"], &[]);
-    wait(ground, &parent);
-    let child = with(ground, &["job", "result", &parent], &[]);
+    fn run(&self, env: &Variables<'_>) {
+        let id = self.with(&["job", "enqueue", "s.py"], env);
+        self.wait(&id);
+    }
 
-    let of_flow: Vec<String> = env
-        .iter()
-        .map(|(name, value)| format!("{name}: {}", json!(value)))
-        .collect();
-    let of_flow = of_flow.join(", ");
-    let flow =
-        format!("flow: f\njobs:\n  a: {{script: result = 1, type: python, env: {{{of_flow}}}}}\n");
-    ground.file("flow.yaml", flow);
-    with(ground, &["flow", "run", "flow.yaml"], &[]);
+    fn run_a_child(&self, env: &Variables<'_>) {
+        let all: serde_json::Map<_, _> = env
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), json!(value)))
+            .collect();
+        let parent = format!("result = add_child('result = 1', env={})", json!(all));
+        self.ground.file("parent.py", parent);
+        let parent = self.with(&["job", "enqueue", "parent.py"], &[]);
+        self.wait(&parent);
+        self.wait(&self.with(&["job", "result", &parent], &[]));
+    }
 
-    with(
-        ground,
-        &["schedule", "add", "s", "--every", "1h", "s.py"],
-        env,
-    );
-    let fired = with(ground, &["schedule", "run", "s"], &[]);
-    let ids = [plain, child, fired];
-    ids.iter().for_each(|id| wait(ground, id));
-    ids.len() + 1
+    fn run_a_flow(&self, env: &Variables<'_>) {
+        let pairs = env
+            .iter()
+            .map(|(name, value)| format!("{name}: {}", json!(value)));
+        let pairs = pairs.collect::<Vec<_>>().join(", ");
+        let job = format!("{{script: result = 1, type: python, env: {{{pairs}}}}}");
+        self.ground
+            .file("flow.yaml", format!("flow: f\njobs:\n  a: {job}\n"));
+        self.with(&["flow", "run", "flow.yaml"], &[]);
+    }
+
+    fn run_a_schedule(&self, env: &Variables<'_>) {
+        self.with(&["schedule", "add", "s", "--every", "1h", "s.py"], env);
+        self.wait(&self.with(&["schedule", "run", "s"], &[]));
+    }
 }
 
 #[test]
@@ -94,31 +101,36 @@ fn variables_of_a_job_act_only_in_its_sandbox_however_it_comes() {
         ("LD_PRELOAD", preload),
         ("GLIBC_TUNABLES", "glibc.malloc.check=3"),
     ];
-    // Jobs of another node do not reach the paths of the worker, so they cannot load the library.
+    let node = Jobs {
+        ground: &ground,
+        scope: &[],
+    };
+    let context = Jobs {
+        ground: &ground,
+        scope: &["--context", "7"],
+    };
     ground.file("s.py", "result = 1");
-    let foreign = with(&ground, &["job", "enqueue", "s.py"], &env);
-    let node = "ab".repeat(32);
+    // Jobs of another node do not reach the paths of the worker, so they cannot load the library.
+    let foreign = context.with(&["job", "enqueue", "s.py"], &env);
     plain
-        .ask::<i64>(&["HSET", &foreign, "mw_from_node", &node])
+        .ask::<i64>(&["HSET", &foreign, "mw_from_node", &"ab".repeat(32)])
         .unwrap();
-    let args = [
-        "--context",
-        "7",
-        "--type",
-        "python",
-        "--sandbox",
-        "standard",
-    ];
-    let paths = ["--read", &read, "--write", &write];
-    let worker = ground.confining_worker(&[&args[..], &paths].concat());
-    let scripts = run_in_each_way(&ground, &env);
-    wait(&ground, &foreign);
+    let args = ["--type", "python", "--sandbox", "standard"];
+    let args = [&args[..], &["--read", &read, "--write", &write]].concat();
+    let workers =
+        [&node, &context].map(|jobs| ground.confining_worker(&[&args[..], jobs.scope].concat()));
+    node.run(&env);
+    node.run_a_child(&env);
+    context.run(&env);
+    context.run_a_flow(&env);
+    context.run_a_schedule(&env);
+    context.wait(&foreign);
     let lines = fs::read_to_string(&log).unwrap();
     let outside: Vec<_> = lines
         .lines()
         .filter(|line| !line.starts_with("x confined "))
         .collect();
     assert_eq!(outside, Vec::<&str>::new());
-    assert_eq!(lines.lines().count(), scripts, "{lines}");
-    worker.stop();
+    assert_eq!(lines.lines().count(), 5, "{lines}");
+    workers.into_iter().for_each(|worker| drop(worker.stop()));
 }
