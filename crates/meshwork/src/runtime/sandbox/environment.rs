@@ -35,7 +35,9 @@ impl Environment {
             }
             text.extend([name, b"=", value, &[END]].concat());
         }
-        let mut file = File::from(memfd_create(NAME, MemfdFlags::CLOEXEC)?);
+        let file = memfd_create(NAME, MemfdFlags::CLOEXEC).map(File::from);
+        // The sandbox of a worker that is itself a job may refuse it.
+        let mut file = file.or_else(|_| tempfile::tempfile())?;
         file.write_all(&text)?;
         file.rewind()?;
         Ok(Self(file.into()))
