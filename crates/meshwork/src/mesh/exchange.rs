@@ -1,8 +1,8 @@
 //! The exchange of frames with other nodes: outboxes become frames, and frames become messages, notices and answers. All
 //! decisions are in `meshwork_model::mesh`; all state that matters is in the store.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as MapEntry;
+use std::collections::{BTreeMap, VecDeque};
 
 use meshwork_broker::context::{Commit, Database, Read};
 use meshwork_model::actor_key::{KeyBytes, SecretKey};
@@ -13,6 +13,7 @@ use meshwork_model::mesh::{
 };
 
 use super::damage::Damages;
+use super::inbound::Came;
 use super::refusals::Noted;
 use super::sweep::Swept;
 use crate::context::{ContextError, Node, Peer};
@@ -56,6 +57,8 @@ pub(super) struct Known {
     pub(super) noted: Option<u64>,
     /// Rate of its frames.
     pub(super) rate: Rate,
+    /// Items of its frames that are not handled yet. Those that are lost with the process are sent again.
+    pub(super) waiting: VecDeque<(Came, Item)>,
 }
 
 impl Known {
@@ -68,6 +71,7 @@ impl Known {
             counted: 0,
             noted: None,
             rate: Rate::default(),
+            waiting: VecDeque::new(),
         }
     }
 
@@ -216,6 +220,7 @@ impl Exchange {
     /// A call to the server fails.
     pub async fn outbound(&mut self, mono_ms: u64) -> Result<Vec<Outbound>, ContextError> {
         self.read_peers(mono_ms).await?;
+        self.handle_waiting().await?;
         self.tend(mono_ms).await?;
         let nodes: Vec<_> = self.peers.keys().copied().collect();
         let mut frames = Vec::new();

@@ -4,7 +4,7 @@ use meshwork_broker::context::{Commit, Database};
 use meshwork_model::actor_key::KeyBytes;
 use meshwork_model::context::{NodeId, Reason, field};
 use meshwork_model::keys::context::ContextId;
-use meshwork_model::mesh::{Frame, HeldEntry, Item, PeerState, SentFrom};
+use meshwork_model::mesh::{Frame, HeldEntry, Item, MAX_ITEMS, PeerState, SentFrom};
 
 use super::Exchange;
 use super::exchange::Known;
@@ -19,8 +19,28 @@ const REPEATED: &str = "repeated";
 /// Time between two records of the last frame of a node, in milliseconds.
 const NOTE_MS: u64 = 5_000;
 
+/// Items of a node that are handled in one go: the rest of a long frame waits until other nodes have had theirs.
+const SHARE: usize = 100;
+/// The most bytes of items of a node that wait, beside one frame: 4 MiB.
+const WAITING_BYTES: usize = 4 * 1024 * 1024;
+
+impl Known {
+    /// Lets the items of a frame wait. Returns false if too many wait: the frame is dropped, and sent again.
+    fn waits(&mut self, came: Came, items: Vec<Item>) -> bool {
+        let bytes: usize = self.waiting.iter().map(|(_, item)| item.length()).sum();
+        let is_full = self.waiting.len() + items.len() > MAX_ITEMS || bytes > WAITING_BYTES;
+        if is_full && !self.waiting.is_empty() {
+            return false;
+        }
+        self.waiting
+            .extend(items.into_iter().map(|item| (came, item)));
+        true
+    }
+}
+
 /// A frame that was accepted.
-struct Came {
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Came {
     from: NodeId,
     sent_ms: u64,
     /// Time of the server, in milliseconds since 1970.
@@ -50,17 +70,46 @@ impl Exchange {
         };
         let noted = self.heard(&frame, now, mono_ms).await;
         self.unless_damaged(noted, mono_ms)?;
+        let (from, sent_ms) = (frame.src, frame.sent_ms);
         let came = Came {
-            from: frame.src,
-            sent_ms: frame.sent_ms,
+            from,
+            sent_ms,
             now,
             mono_ms,
         };
-        for item in frame.items {
+        let Some(known) = self.peers.get_mut(&from) else {
+            return Ok(());
+        };
+        let is_first = known.waiting.is_empty();
+        if !known.waits(came, frame.items) {
+            self.refuse(Some(from), BUSY);
+        } else if is_first {
+            self.handle(from).await?;
+        }
+        Ok(())
+    }
+
+    /// Handles items of all nodes that wait, a share of each.
+    pub(super) async fn handle_waiting(&mut self) -> Result<(), ContextError> {
+        let waits = |(node, known): (&NodeId, &Known)| (!known.waiting.is_empty()).then_some(*node);
+        let nodes: Vec<_> = self.peers.iter().filter_map(waits).collect();
+        for node in nodes {
+            self.handle(node).await?;
+        }
+        Ok(())
+    }
+
+    /// Handles the share of a node.
+    async fn handle(&mut self, from: NodeId) -> Result<(), ContextError> {
+        for _ in 0..SHARE {
+            let known = self.peers.get_mut(&from);
+            let Some((came, item)) = known.and_then(|known| known.waiting.pop_front()) else {
+                return Ok(());
+            };
             match self.take(&came, item).await {
                 Err(error) if error.is_outage() => return Err(error),
                 Err(error) => {
-                    tracing::warn!(node = %frame.src, %error, "item of another node not handled");
+                    tracing::warn!(node = %from, %error, "item of another node not handled");
                 }
                 Ok(()) => {}
             }

@@ -208,6 +208,57 @@ async fn a_node_that_floods_is_bounded_and_two_others_are_served() {
 }
 
 #[tokio::test]
+async fn items_of_a_long_frame_wait_for_those_of_other_nodes() {
+    const ITEMS: u64 = 1_000;
+    let Some(mut there) = Counted::start(1).await else {
+        return;
+    };
+    let (mallory, mut alice) = (Box::pin(Side::new(2)).await, Box::pin(Side::new(3)).await);
+    trust(&there.side, &mallory, ["bob", "mallory"]).await;
+    trust(&there.side, &alice, ["bob", "alice"]).await;
+    let frame = |first: u64| {
+        let items = (first..first + ITEMS).map(|id| Item::Ping { id }).collect();
+        let frame = Frame {
+            dst: there.side.id,
+            src: mallory.id,
+            sent_ms: NOW * 1000,
+            items,
+        };
+        frame.seal(&mallory.key).unwrap()
+    };
+    let frames = [frame(0), frame(ITEMS), frame(2 * ITEMS)];
+    let key = send(&alice, there.side.id).await;
+    let mut mono = 0;
+    for bytes in &frames {
+        let taken = there.side.exchange.receive(mallory.daemon, bytes, mono);
+        taken.await.unwrap();
+    }
+    // One frame waits, the others are dropped.
+    assert_eq!(there.side.exchange.refused()["busy"], 2);
+    let mut pongs = Vec::new();
+    for _ in 0..20 {
+        mono += STEP;
+        for frame in there.side.exchange.outbound(mono).await.unwrap() {
+            if frame.to == mallory.id {
+                let opened = Frame::open(&frame.bytes, mallory.id, NOW * 1000, |_| {
+                    Some(there.side.key.public())
+                });
+                pongs.push(opened.unwrap().items.len());
+            }
+            there.side.exchange.sent(frame, mono).await.unwrap();
+        }
+    }
+    assert!(pongs[0] <= 201, "{pongs:?}");
+    // Some are pings of this side.
+    let all: usize = pongs.iter().sum();
+    assert!((1_000..1_010).contains(&all), "{pongs:?}");
+    for _ in 0..5 {
+        step(&mut [&mut there.side, &mut alice], &mut mono).await;
+    }
+    assert_eq!(alice.message(&key).await["status"], "acknowledged");
+}
+
+#[tokio::test]
 async fn ended_messages_leave_the_outbox_of_a_node_that_does_not_come_back() {
     for revoked in [false, true] {
         let (mut here, bob) = (Box::pin(Side::new(1)).await, Box::pin(Side::new(2)).await);
