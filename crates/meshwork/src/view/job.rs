@@ -101,6 +101,33 @@ pub struct JobSummary<'a> {
     pub about: JobAbout<'a>,
 }
 
+/// Progress of a job.
+#[derive(Debug, PartialEq, Serialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "Progress")
+)]
+pub struct ProgressView<'a> {
+    /// The part that is done, from 0 to 1, in steps of 0.01.
+    pub fraction: f64,
+    /// Text that the job added.
+    pub message: Option<&'a str>,
+}
+
+impl<'a> ProgressView<'a> {
+    /// Reads the progress of a record, as `45% half way`; none of another form, as other programs may write it.
+    fn read(text: &'a str) -> Option<Self> {
+        let (percent, message) = match text.split_once(' ') {
+            Some((percent, message)) => (percent, Some(message)),
+            None => (text, None),
+        };
+        let percent: u8 = percent.strip_suffix('%')?.parse().ok()?;
+        let fraction = f64::from(percent) / 100.0;
+        (percent <= 100).then_some(Self { fraction, message })
+    }
+}
+
 /// Routing and history of a job.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -140,8 +167,10 @@ pub struct JobAbout<'a> {
     pub tags: &'a [String],
     /// Unique name, with the time or the event until which it holds.
     pub unique: Option<&'a str>,
-    /// Last progress that the job reported.
+    /// Last progress that the job reported, as a percentage and a text.
     pub progress: Option<&'a str>,
+    /// The same as a number and a text.
+    pub progress_value: Option<ProgressView<'a>>,
     /// Kind of the failure, of a dead letter.
     pub dead: Option<&'a str>,
     /// Batch of the job.
@@ -185,6 +214,7 @@ impl<'a> From<&'a Job> for JobAbout<'a> {
             tags: &job.tags,
             unique: job.unique.as_deref(),
             progress: job.progress.as_deref(),
+            progress_value: job.progress.as_deref().and_then(ProgressView::read),
             dead: job.dead.as_deref(),
             batch: job.batch.as_deref(),
             parent: job.parent.as_deref(),
@@ -255,4 +285,20 @@ fn start_by(job: &Job) -> Option<String> {
 fn ended_at(job: &Job) -> Option<&str> {
     let ended = job.status().is_some_and(Status::is_final);
     Some(job.updated_at.as_str()).filter(|at| ended && !at.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_read_as_it_is_stored() {
+        let read = |text| ProgressView::read(text).map(|it| (it.fraction, it.message));
+        assert_eq!(read("45% half way"), Some((0.45, Some("half way"))));
+        assert_eq!(read("0%"), Some((0.0, None)));
+        assert_eq!(read("100% "), Some((1.0, Some(""))));
+        for text in ["", "half", "101%", "-1%", "4.5%", "NaN%", "%", "45 %"] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
 }
