@@ -84,6 +84,7 @@ pub(crate) fn prepare(workspace: &Workspace, install: bool) -> Tools {
     for (name, tool) in [
         ("rsync", plain::RSYNC),
         ("curl", plain::CURL),
+        ("nginx", plain::NGINX),
         ("PostgreSQL", plain::POSTGRES),
         ("PgBouncer", plain::PGBOUNCER),
     ] {

@@ -27,6 +27,12 @@ pub(super) const CURL: Plain = Plain {
     package: "curl",
     versions: None,
 };
+pub(super) const NGINX: Plain = Plain {
+    program: "nginx",
+    variable: "MESHWORK_TEST_NGINX",
+    package: "nginx",
+    versions: None,
+};
 pub(super) const POSTGRES: Plain = Plain {
     program: "postgres",
     variable: "MESHWORK_TEST_POSTGRES",

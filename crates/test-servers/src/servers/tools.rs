@@ -51,6 +51,8 @@ pub enum Tool {
     Postgres,
     /// PgBouncer, a pooler of connections to PostgreSQL.
     PgBouncer,
+    /// nginx.
+    Nginx,
     /// rsync, which scripts find in `PATH`.
     Rsync,
     /// curl, which scripts find in `PATH`.
@@ -80,6 +82,7 @@ impl Tool {
             Self::BrowserSdk => "puppeteer-core/package.json",
             Self::Postgres => "postgres",
             Self::PgBouncer => "pgbouncer",
+            Self::Nginx => "nginx",
             Self::Rsync => "rsync",
             Self::Curl => "curl",
         }
@@ -107,6 +110,7 @@ impl Tool {
             Self::BrowserSdk => "MESHWORK_TEST_BROWSER_SDK",
             Self::Postgres => "MESHWORK_TEST_POSTGRES",
             Self::PgBouncer => "MESHWORK_TEST_PGBOUNCER",
+            Self::Nginx => "MESHWORK_TEST_NGINX",
             Self::Rsync => "MESHWORK_TEST_RSYNC",
             Self::Curl => "MESHWORK_TEST_CURL",
         }
@@ -138,6 +142,8 @@ fn library(tool: Tool) -> Option<PathBuf> {
         Tool::PhpRedis => ("/usr/lib/php", ""),
         // A folder for each version.
         Tool::Postgres => ("/usr/lib/postgresql", "bin"),
+        // /usr/sbin is in the PATH of root alone.
+        Tool::Nginx => ("/usr", ""),
         Tool::Redigo => ("/usr/share/gocode/src/github.com", ""),
         _ => return None,
     };
