@@ -16,8 +16,8 @@ use meshwork::metrics::{Format, Metrics};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::http::guard::{Authority, Guard, Limits, Profile};
-use crate::http::{BindError, Bounds, Listener};
+use crate::http::guard::{Authority, Guard, Limits, Profile, Proxies};
+use crate::http::{BindError, Bounds, Listener, Times};
 
 /// Limits for a few scrapers and the checks of a platform.
 const BOUNDS: Bounds = Bounds {
@@ -25,10 +25,13 @@ const BOUNDS: Bounds = Bounds {
         total: 64,
         per_peer: 64,
         unauthenticated: None,
+        proxies: Proxies::NONE,
     },
-    head_within: Duration::from_secs(5),
-    lasts: Duration::from_secs(60),
-    grace: Duration::ZERO,
+    times: Times {
+        head_within: Duration::from_secs(5),
+        lasts: Duration::from_secs(60),
+        grace: Duration::ZERO,
+    },
 };
 
 /// The guard of the metrics. Probes of platforms name any host, and their answers have no data.

@@ -173,6 +173,11 @@ pub trait Transport: Send + Sync + 'static {
         0
     }
 
+    /// Returns false while a lost connection is being opened again. Default: true.
+    fn is_connected(&self) -> bool {
+        true
+    }
+
     /// Returns true if only the user of this process reaches the data. Default: false.
     fn is_private(&self) -> bool {
         false
@@ -340,6 +345,12 @@ impl Conn {
             shared,
             ..Self::new(transport)
         }
+    }
+
+    /// Returns false while a lost connection is being opened again: calls wait for it.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.transport.is_connected()
     }
 
     /// Returns true if only the user of this process reaches the data: it is in a data directory of this user, or in

@@ -248,6 +248,10 @@ impl Remote {
         (Some(up.number), answer)
     }
 
+    fn is_connected(&self) -> bool {
+        matches!(self.link.borrow().state, State::Up(_))
+    }
+
     /// Waits for the next connection after a lost one.
     async fn mended(self: &Arc<Self>) -> RedisResult<Up> {
         let mut links = self.link.subscribe();

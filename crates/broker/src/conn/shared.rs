@@ -127,6 +127,10 @@ impl Transport for Selected {
         Box::pin(async move { shared.select(database).await })
     }
 
+    fn is_connected(&self) -> bool {
+        self.base.is_connected()
+    }
+
     fn is_private(&self) -> bool {
         self.base.is_private()
     }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_server::http::guard::{
-    Authenticate, Authority, Guard, InvalidToken, Origin, PER_PEER, Profile, Token,
+    Authenticate, Authority, Guard, InvalidToken, Network, Origin, PER_PEER, Profile, Proxies,
+    Token,
 };
 
 use super::input::InputError;
@@ -54,6 +55,15 @@ pub(crate) struct GuardArgs {
     #[arg(long, value_name = "N", default_value_t = PER_PEER, allow_hyphen_values = true,
           value_parser = parsers::whole::<u16>(1..=10_000))]
     peer_connections: u16,
+    /// Believe the proxies of this network when they name the address of a client: in Forwarded, X-Forwarded-For, or the
+    /// PROXY protocol, version 2; may be given several times
+    #[arg(
+        long = "trusted-proxy",
+        value_name = "CIDR",
+        env = "MESHWORK_TRUSTED_PROXY",
+        value_delimiter = ','
+    )]
+    proxies: Vec<Network>,
 }
 
 impl GuardArgs {
@@ -73,6 +83,7 @@ impl GuardArgs {
             origins: self.origins,
             authenticate,
             peer_connections: self.peer_connections,
+            proxies: Proxies::new(self.proxies),
             profile,
         }
     }

@@ -16,13 +16,14 @@ use meshwork_model::keys::context::{ActorId, ContextId};
 use meshwork_model::name::ApiKeyName;
 use subtle::ConstantTimeEq;
 
+use super::away::unless_away;
 use super::error::{ApiError, Code};
 use super::recent::{CACHED_FOR, Known};
 use crate::http::guard::{Admission, Authenticate, Refusal, bearer};
 
 /// Greatest number of cached keys.
 const MOST_CACHED: usize = 1024;
-/// Wrong keys in one second from one address after which it has to wait.
+/// Wrong keys in one second from one address after which further ones are told to wait.
 const WRONG_PER_SECOND: u32 = 5;
 /// Greatest number of addresses with wrong keys that are remembered.
 const MOST_PEERS: usize = 4096;
@@ -121,8 +122,8 @@ pub fn new_key(
     (secret, key)
 }
 
-/// Keys that were read, or are none, with the time of the read.
-type Keys = HashMap<ApiKeyName, (Instant, Option<Arc<ApiKey>>)>;
+/// Keys that were read, with the time of the read.
+type Keys = HashMap<ApiKeyName, (Instant, Arc<ApiKey>)>;
 
 /// The keys of the store, as the guard checks them.
 #[derive(Debug, Clone)]
@@ -177,12 +178,9 @@ impl KeyRing {
     /// Returns the caller that gives this key.
     ///
     /// # Errors
-    /// If the key is wrong, expired or revoked, the address has given too many wrong ones, or the store does not answer.
+    /// If the key is wrong, expired or revoked, or the store does not answer. An address that gives many wrong ones is told to
+    /// wait; the right one is never refused, since many clients may share an address.
     pub async fn caller(&self, text: &str, peer: IpAddr) -> Result<Access, ApiError> {
-        if self.is_blocked(peer, Instant::now()) {
-            let message = "too many wrong keys from this address: wait a second";
-            return Err(ApiError::new(Code::TooManyRequests, message));
-        }
         let Some(secret) = ApiSecret::parse(text) else {
             return Err(self.refused(peer));
         };
@@ -200,21 +198,26 @@ impl KeyRing {
         let now = Instant::now();
         let known = self.known().get(name).cloned();
         if let Some((_, key)) = known.filter(|(at, _)| now.duration_since(*at) < CACHED_FOR) {
-            return Ok(key);
+            return Ok(Some(key));
         }
         let away = || ApiError::new(Code::StorageError, "the store does not answer for the key");
         let read = tokio::time::timeout(STORE_TIMEOUT, self.read(name));
-        let key = read.await.map_err(|_| away())?.map_err(|_| away())?;
-        let key = key.map(Arc::new);
+        let read = read.map(|read| read.map_err(|_| away())?.map_err(|_| away()));
+        let key = unless_away(&self.0.broker, false, read).await?;
         let mut known = self.known();
+        let Some(key) = key.map(Arc::new) else {
+            // Invented names take no place.
+            known.remove(name);
+            return Ok(None);
+        };
         if known.len() >= MOST_CACHED {
             known.retain(|_, (at, _)| now.duration_since(*at) < CACHED_FOR);
         }
         if known.len() < MOST_CACHED {
             // The time before the read counts, so that a revocation during it holds in time.
-            known.insert(name.clone(), (now, key.clone()));
+            known.insert(name.clone(), (now, Arc::clone(&key)));
         }
-        Ok(key)
+        Ok(Some(key))
     }
 
     /// Reads a key; `None` if there is none, or its actor is revoked.
@@ -230,33 +233,34 @@ impl KeyRing {
         }
     }
 
-    fn is_blocked(&self, peer: IpAddr, now: Instant) -> bool {
-        self.wrong().get(&peer).is_some_and(|(since, count)| {
-            now.duration_since(*since) < Duration::from_secs(1) && *count >= WRONG_PER_SECOND
-        })
-    }
-
+    /// Counts a wrong key, and returns its refusal.
     fn refused(&self, peer: IpAddr) -> ApiError {
         let now = Instant::now();
         let mut wrong = self.wrong();
         if wrong.len() >= MOST_PEERS {
             wrong.retain(|_, (since, _)| now.duration_since(*since) < Duration::from_secs(1));
         }
-        if wrong.len() < MOST_PEERS {
+        let mut count = 0;
+        if wrong.len() < MOST_PEERS || wrong.contains_key(&peer) {
             let entry = wrong.entry(peer).or_insert((now, 0));
             if now.duration_since(entry.0) >= Duration::from_secs(1) {
                 *entry = (now, 0);
             }
-            entry.1 += 1;
+            entry.1 = entry.1.saturating_add(1);
+            count = entry.1;
+        }
+        if count > WRONG_PER_SECOND {
+            let message = "too many wrong keys from this address: wait a second";
+            return ApiError::new(Code::TooManyRequests, message);
         }
         let message = "the key is wrong, expired or revoked";
         ApiError::new(Code::InvalidCredentials, message).hint("`meshwork key list` shows the keys")
     }
 }
 
-/// The keys of the server and the address of the client, for keys that come in parameters.
+/// The keys of the server, for keys that come in parameters.
 #[derive(Debug, Clone)]
-pub(crate) struct Secrets(pub(crate) KeyRing, pub(crate) IpAddr);
+pub(crate) struct Secrets(pub(crate) KeyRing);
 
 impl Authenticate for KeyRing {
     fn check<'a>(
@@ -265,7 +269,7 @@ impl Authenticate for KeyRing {
         peer: IpAddr,
     ) -> BoxFuture<'a, Result<Admission, Refusal>> {
         async move {
-            head.extensions.insert(Secrets(self.clone(), peer));
+            head.extensions.insert(Secrets(self.clone()));
             // A method decides whether it needs a key.
             let Some(text) = bearer(&head.headers).map(str::to_owned) else {
                 head.extensions.insert(Access::Nobody);

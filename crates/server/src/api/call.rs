@@ -38,7 +38,7 @@ impl Calls {
             client,
             census: Arc::new(Census::new()),
             sessions: Arc::default(),
-            nonces: Arc::default(),
+            nonces: Arc::new(Nonces::new()),
             own_actor,
         }
     }

@@ -19,6 +19,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use sha2::{Digest, Sha256};
 
 use super::access::Access;
+use super::away::unless_away;
 use super::call::{Call, Calls};
 use super::error::{ApiError, Code};
 
@@ -216,19 +217,19 @@ impl Method {
         call.access.check(self.scope, self.name)?;
         self.check_key(&call)?;
         let watched = call.clone();
+        let broker = call.client.broker().clone();
         let run = async {
             self.place(&call, &mut params).await?;
             (self.run)(call, params).await
         };
         let run = watched.while_allowed(run);
         if self.waits {
-            return run.await;
+            return unless_away(&broker, true, run).await;
         }
         let late = ApiError::new(Code::StorageError, "the store does not answer")
             .hint("repeat the call with the same id or Idempotency-Key");
-        tokio::time::timeout(STORE_TIMEOUT, run)
-            .await
-            .unwrap_or(Err(late))
+        let run = tokio::time::timeout(STORE_TIMEOUT, run).map(|run| run.unwrap_or(Err(late)));
+        unless_away(&broker, false, run).await
     }
 
     /// Gives a call without a place the context of its key, or that which a job's id names. Outside of contexts the caller

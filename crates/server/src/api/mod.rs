@@ -2,11 +2,13 @@
 //! by two documents ([`docs`]).
 
 pub(crate) mod access;
+mod away;
 mod call;
 mod census;
 pub mod docs;
 mod error;
 mod hero;
+pub(crate) mod holder;
 pub(crate) mod http;
 pub(crate) mod live;
 mod method;

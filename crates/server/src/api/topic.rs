@@ -7,6 +7,7 @@ use meshwork_model::keys::context::ContextId;
 use super::call::Call;
 use super::error::ApiError;
 use crate::api::live::{Live, Position, Subscription, Topic};
+use crate::http::guard::Holder;
 
 /// Reads the topic of a kind: the events of a job, a queue or a flow.
 pub(crate) fn of(call: &Call, kind: &str, value: &str) -> Result<Topic, ApiError> {
@@ -60,12 +61,16 @@ pub(crate) async fn subscribe(
     live: &Live,
     call: &Call,
     text: &str,
-    from: Option<Position>,
+    (from, holder): (Option<Position>, &Holder),
 ) -> Result<Subscription, ApiError> {
-    match text.split_once(':') {
-        Some(("log", id)) => live.log(call, call.job_id(id.to_owned())?, from).await,
-        Some((kind, value)) => live.events(call, of(call, kind, value)?, from).await,
-        None if text == "events" => live.events(call, Topic::All, from).await,
-        None => Err(unknown()),
-    }
+    let topic = match text.split_once(':') {
+        Some(("log", id)) => {
+            let id = call.job_id(id.to_owned())?;
+            return live.log(call, id, (from, holder)).await;
+        }
+        Some((kind, value)) => of(call, kind, value)?,
+        None if text == "events" => Topic::All,
+        None => return Err(unknown()),
+    };
+    live.events(call, topic, (from, holder)).await
 }

@@ -15,7 +15,7 @@ use meshwork_model::trace::TraceContext;
 
 use super::Shared;
 use super::failure::{Failure, headers};
-use crate::http::guard::Permit;
+use crate::http::guard::{ClientAddress, Holder, Permit, check_coding};
 
 /// The longest type of an action, in bytes.
 const MAX_TYPE: usize = 256;
@@ -25,11 +25,13 @@ const TRACEPARENT: &str = "traceparent";
 pub(super) async fn act(
     State(shared): State<Arc<Shared>>,
     Extension(permit): Extension<Arc<Permit>>,
+    Extension(ClientAddress(client)): Extension<ClientAddress>,
     path: Result<Path<(String, String)>, PathRejection>,
     request: HttpRequest,
 ) -> Result<Response, Failure> {
     let Path((service, rest)) = path.map_err(|_| bad_path())?;
-    call(&shared, &permit, (&service, &rest), request).await
+    let holder = Holder::Address(client);
+    call(&shared, (&permit, &holder), (&service, &rest), request).await
 }
 
 /// Answers a path that does not exist.
@@ -60,7 +62,7 @@ pub(super) async fn readiness(State(shared): State<Arc<Shared>>) -> (StatusCode,
 
 async fn call(
     shared: &Shared,
-    permit: &Arc<Permit>,
+    (permit, holder): (&Arc<Permit>, &Holder),
     (service, rest): (&str, &str),
     request: HttpRequest,
 ) -> Result<Response, Failure> {
@@ -70,7 +72,7 @@ async fn call(
     let (ids, trace) = (ids(head)?, trace(head));
     check_service(shared, service).await?;
     // A slow body uses no slot, and does not protect its connection from eviction.
-    let body = shared.bodies.read(request.into_body()).await;
+    let body = shared.bodies.read(request.into_body(), holder).await;
     let body = body.map_err(Failure::refused)?;
     let _busy = permit.busy();
     let full = "too many concurrent requests: try again";
@@ -139,6 +141,7 @@ async fn check_service(shared: &Shared, service: &str) -> Result<(), Failure> {
 
 /// Refuses a body that is not declared to be JSON.
 fn check_content_type(head: &HeaderMap) -> Result<(), Failure> {
+    check_coding(head).map_err(Failure::refused)?;
     // A page in a browser can send other types without a preflight request.
     let kind = head.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
     let kind = kind.and_then(|it| it.split(';').next()).unwrap_or_default();

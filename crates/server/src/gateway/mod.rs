@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use self::failure::Failure;
 use self::services::Services;
 use crate::http::guard::{Bodies, Guard, Profile};
-use crate::http::{Bounds, Listener};
+use crate::http::{Bounds, Listener, Times};
 use crate::readiness::Readiness;
 
 /// Longest life of a connection; clients reconnect.
@@ -68,9 +68,11 @@ impl Gateway {
     pub async fn serve(self, listener: Listener, guard: Guard, stop: CancellationToken) {
         let bounds = Bounds {
             connections: guard.limits(usize::from(self.concurrency) + MORE_CONNECTIONS),
-            head_within: self.read_timeout,
-            lasts: CONNECTION,
-            grace: self.grace,
+            times: Times {
+                head_within: self.read_timeout,
+                lasts: CONNECTION,
+                grace: self.grace,
+            },
         };
         let shared = Arc::new(Shared {
             client: self.client,

@@ -3,7 +3,9 @@
 mod closing;
 pub mod guard;
 mod heads;
+mod proxied;
 mod socket;
+mod taken;
 
 use std::io;
 use std::net::SocketAddr;
@@ -20,6 +22,7 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 pub use socket::{Socket, SocketError};
+use taken::Taken;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
@@ -56,10 +59,17 @@ pub enum BindError {
 }
 
 /// Limits on clients.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Bounds {
     /// Limits on connections.
     pub connections: Limits,
+    /// Limits on the time of each.
+    pub times: Times,
+}
+
+/// Limits on the time of a connection.
+#[derive(Debug, Clone, Copy)]
+pub struct Times {
     /// Time for a whole head, counted from the end of the response before it: a connection without requests is closed
     /// after the same time.
     pub head_within: Duration,
@@ -105,16 +115,20 @@ impl Listener {
     /// [`Permit`] of its connection as an extension.
     pub async fn serve(self, router: Router, bounds: Bounds, stop: CancellationToken) {
         let connections = Connections::new(bounds.connections);
-        let open = TaskTracker::new();
-        let accepts = accept(self.listener, |stream, peer, local| {
+        let (times, open) = (bounds.times, TaskTracker::new());
+        let accepts = accept(self.listener, |mut stream, peer, local| {
             let permit = connections.admit(peer.ip(), local, Instant::now());
-            open.spawn(connection(
-                stream,
-                router.clone(),
-                bounds,
-                permit,
-                Closing::new(&stop, bounds.grace, &open),
-            ));
+            let closing = Closing::new(&stop, times.grace, &open);
+            let router = router.clone();
+            open.spawn(async move {
+                let permit = match permit.is_of_proxy() {
+                    true => placed(&mut stream, permit, (times, &closing)).await,
+                    false => Some(permit),
+                };
+                if let Some(permit) = permit {
+                    connection(stream, router, times, permit, closing).await;
+                }
+            });
         });
         tokio::select! {
             () = stop.cancelled() => {}
@@ -142,17 +156,40 @@ async fn accept(listener: TcpListener, take: impl Fn(TcpStream, SocketAddr, Sock
     }
 }
 
+/// Admits a connection of a trusted proxy as one from where the proxy says that it comes, if it says so. What breaks the
+/// format is hung up on.
+async fn placed(
+    stream: &mut TcpStream,
+    permit: Permit,
+    (times, closing): (Times, &Closing),
+) -> Option<Permit> {
+    let source = tokio::select! {
+        source = tokio::time::timeout(times.head_within, proxied::source(stream)) => source,
+        () = permit.evicted().cancelled() => return None,
+        () = closing.begins().cancelled() => return None,
+    };
+    match source {
+        Ok(Ok(Some(source))) => Some(permit.moved(source, Instant::now())),
+        Ok(Ok(None)) => Some(permit),
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "connection of a proxy not served");
+            None
+        }
+        Err(_) => None,
+    }
+}
+
 /// Serves one connection. A client that is late, or talks no HTTP, is hung up on.
 async fn connection(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     router: Router,
-    bounds: Bounds,
+    times: Times,
     permit: Permit,
     closing: Closing,
 ) {
     let permit = Arc::new(permit);
     let router = TowerToHyperService::new(router);
-    let (stream, found) = Heads::new(stream);
+    let (stream, found) = Heads::new(Taken::new(stream));
     let number = AtomicU64::new(0);
     let serves = service_fn(|mut request: hyper::Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(Arc::clone(&permit));
@@ -164,7 +201,7 @@ async fn connection(
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(bounds.head_within)
+        .header_read_timeout(times.head_within)
         .max_buf_size(HEAD)
         .serve_connection(TokioIo::new(stream), serves)
         .with_upgrades();
@@ -182,13 +219,13 @@ async fn connection(
         () = permit.evicted().cancelled() => return,
         () = end_grace => {}
         () = closing.begins().cancelled() => {}
-        () = tokio::time::sleep(bounds.lasts) => {}
+        () = tokio::time::sleep(times.lasts) => {}
     }
     closing.begin();
     connection.as_mut().graceful_shutdown();
     tokio::select! {
         () = permit.evicted().cancelled() => {}
-        _ = tokio::time::timeout(bounds.grace, connection) => {}
+        _ = tokio::time::timeout(times.grace, connection) => {}
     }
 }
 
@@ -242,10 +279,13 @@ mod tests {
                 total: 1,
                 per_peer: 1,
                 unauthenticated: None,
+                proxies: guard::Proxies::NONE,
             },
-            head_within: BOUND,
-            lasts: BOUND,
-            grace: Duration::ZERO,
+            times: Times {
+                head_within: BOUND,
+                lasts: BOUND,
+                grace: Duration::ZERO,
+            },
         };
         let router = Router::new().route("/", get(take_over));
         let stop = CancellationToken::new();

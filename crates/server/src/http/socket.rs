@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -16,7 +16,9 @@ use super::guard::Connections;
 use super::{Bounds, Closing, NO_ROOM, connection};
 
 /// Address that stands for the socket in checks of hosts: `Host: localhost` is right.
-const LOCAL: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 80);
+const LOCAL: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 80);
+/// Address of the clients of the socket, which no client of a listener has.
+const OWNER: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 /// Rights on the socket: its owner's alone.
 const MODE: u32 = 0o600;
 
@@ -86,18 +88,18 @@ impl Socket {
     /// Serves until `stop`, and then until the requests under way have ended or their grace is over.
     pub async fn serve(self, router: Router, bounds: Bounds, stop: CancellationToken) {
         let connections = Connections::new(bounds.connections);
-        let open = TaskTracker::new();
+        let (times, open) = (bounds.times, TaskTracker::new());
         let accepts = async {
             loop {
                 match self.listener.accept().await {
                     Ok((stream, _)) => {
-                        let permit = connections.admit(LOCAL.ip(), LOCAL, Instant::now());
+                        let permit = connections.admit(OWNER, LOCAL, Instant::now());
                         open.spawn(connection(
                             stream,
                             router.clone(),
-                            bounds,
+                            times,
                             permit,
-                            Closing::new(&stop, bounds.grace, &open),
+                            Closing::new(&stop, times.grace, &open),
                         ));
                     }
                     Err(error) => {

@@ -71,7 +71,7 @@ async fn change(caller: &Caller, name: &str, form: &[(String, String)]) -> Resul
         let wait = [("wait".to_owned(), OBEYS_WITHIN.to_owned())];
         query::add(&mut params, method, wait.into_iter())?;
     }
-    let _slot = caller.shared.api.slot()?;
+    let _slot = caller.shared.api.slot(&caller.holder)?;
     // A change that somebody makes by hand may request a scan at once.
     let call = Call::new(caller.shared.api.calls(), caller.access.clone());
     let result = method.call(call, params).await;

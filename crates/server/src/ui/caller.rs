@@ -18,10 +18,11 @@ use super::reads;
 use super::session::SessionId;
 use super::views::{Queues, Workers};
 use crate::api::access::Access;
+use crate::api::holder::holder;
 use crate::api::http::query;
 use crate::api::rights::READ_WITHIN;
 use crate::api::{ApiError, Call, MAX_LIMIT, find};
-use crate::http::guard::{FETCH_SITE, Foreign};
+use crate::http::guard::{FETCH_SITE, Foreign, Holder};
 
 /// Characters of a value in a query that stay as they are.
 const VALUE: &AsciiSet = &NON_ALPHANUMERIC
@@ -52,6 +53,8 @@ struct Contexts {
 pub(super) struct Caller {
     pub(super) shared: Arc<Shared>,
     pub(super) access: Access,
+    /// Holder of its shares.
+    pub(super) holder: Holder,
     pub(super) session: Option<SessionId>,
     /// Number of the context whose jobs are shown; `None` for jobs of no context.
     pub(super) context: Option<u32>,
@@ -82,6 +85,7 @@ impl FromRequestParts<Arc<Shared>> for Caller {
         };
         let mut caller = Self {
             shared: Arc::clone(shared),
+            holder: holder(&head.extensions),
             access,
             session: head.extensions.get().copied(),
             context: query.iter().find_map(number),

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::Shared;
 use super::caller::is_from_here;
+use crate::api::holder::holder;
 use crate::api::http::query;
 use crate::api::{ApiError, Code};
 
@@ -33,8 +34,11 @@ pub(super) async fn form(
         let message = "a change needs Sec-Fetch-Site: same-origin, or the Origin of this server";
         return Err(ApiError::new(Code::Forbidden, message));
     }
-    let received = shared.api.bodies().read(request.into_body()).await;
-    let received = received.map_err(|refusal| ApiError::invalid(refusal.message))?;
+    let holder = holder(request.extensions());
+    let received = shared.api.bodies().read(request.into_body(), &holder);
+    let received = received
+        .await
+        .map_err(|refusal| ApiError::invalid(refusal.message))?;
     let bytes = received.bytes();
     let text = std::str::from_utf8(bytes)
         .ok()

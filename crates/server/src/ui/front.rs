@@ -20,7 +20,7 @@ use super::session::cookie;
 use super::{Shared, session};
 use crate::api::http::query;
 use crate::api::{ApiError, Code};
-use crate::http::guard::{FETCH_SITE, Permit, Profile};
+use crate::http::guard::{ClientAddress, FETCH_SITE, Permit, Profile};
 
 /// Own scripts and styles alone, no frames, and forms that lead back here.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
@@ -131,6 +131,7 @@ fn sign_in_page(shared: &Shared, next: &str, error: Option<&ApiError>) -> Respon
 pub(super) async fn open(
     State(shared): State<Arc<Shared>>,
     Extension(permit): Extension<Arc<Permit>>,
+    Extension(ClientAddress(client)): Extension<ClientAddress>,
     request: Request,
 ) -> Response {
     let way = way(request.headers(), &permit);
@@ -140,7 +141,7 @@ pub(super) async fn open(
     };
     let next = back(&shared, field(&form, "next"));
     let key = field(&form, "key").unwrap_or_default().trim();
-    match shared.sessions.sign_in(key, permit.peer()).await {
+    match shared.sessions.sign_in(key, client).await {
         Ok(text) => with_cookie(see_other(&next), &cookie(&text, &shared.base, way)),
         Err(error) => sign_in_page(&shared, &next, Some(&error)),
     }

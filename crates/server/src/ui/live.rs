@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
-use axum::http::HeaderValue;
-use axum::http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use tokio::sync::watch;
 
@@ -59,7 +57,8 @@ async fn lines(caller: &Caller, last: Option<String>) -> Result<(Subscription, C
     let after = after.map(topic::position).transpose()?;
     let call = topic::enter(caller.call(), caller.context, "job.logs").await?;
     let id = call.job_id(id)?;
-    let lines = caller.shared.api.live().log(&call, id, after).await?;
+    let live = caller.shared.api.live();
+    let lines = live.log(&call, id, (after, &caller.holder)).await?;
     Ok((lines, call))
 }
 
@@ -81,8 +80,9 @@ async fn changes_of(caller: &Caller) -> Result<(Changes, Call), ApiError> {
             Changes::Many(change.changes())
         }
         Some(text) => {
-            let events = topic::subscribe(caller.shared.api.live(), &call, text, None).await?;
-            Changes::Events(Box::new(events))
+            let live = caller.shared.api.live();
+            let events = topic::subscribe(live, &call, text, (None, &caller.holder));
+            Changes::Events(Box::new(events.await?))
         }
         None => return Err(ApiError::invalid("topic: give figures or job:ID")),
     };
@@ -134,10 +134,5 @@ fn answer(changes: Changes, life: Life, shared: Arc<Shared>) -> Response {
             let text = Bytes::from_static(text?.as_bytes());
             Some((Ok::<_, Infallible>(text), (changes, life, shared, false)))
         });
-    let headers = [
-        (CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
-        (CACHE_CONTROL, HeaderValue::from_static("no-store")),
-        (CONNECTION, HeaderValue::from_static("close")),
-    ];
-    (headers, Body::from_stream(parts)).into_response()
+    (stream::headers(), Body::from_stream(parts)).into_response()
 }

@@ -103,6 +103,10 @@ impl Transport for Shared {
         self.remote.locator.db()
     }
 
+    fn is_connected(&self) -> bool {
+        self.remote.is_connected()
+    }
+
     fn of_key(&self, key: &str) -> Option<Conn> {
         let (remote, slots) = (self.of_slot(key)?, Arc::clone(&self.slots));
         Some(Conn::new(Self { remote, slots }))

@@ -92,20 +92,6 @@ on_all_data! {
         server.stop();
     }
 
-    fn who_sends_wrong_keys_has_to_wait(ground: &Ground) {
-        let root = key(ground, "root", "admin");
-        let server = Server::start(ground, &[]);
-        let refused = eventually("there are too many", || {
-            let answer = server.send("GET", "/v1/system", &bearer("mwk_x.y"), "");
-            (answer.status == 429).then_some(answer)
-        });
-        assert_eq!(refused.header("retry-after"), Some("1"));
-        eventually("it may call again", || {
-            (server.send("GET", "/v1/system", &bearer(&root), "").status == 200).then_some(())
-        });
-        server.stop();
-    }
-
     fn who_may_open_the_socket_needs_no_key(ground: &Ground) {
         let path = ground.path("api.sock");
         let words = ["supervisor", "--json", "--socket", path.to_str().unwrap()];

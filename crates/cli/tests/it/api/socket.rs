@@ -22,7 +22,7 @@ use crate::common::{BOUND, Ground, eventually, json as parsed, on_all_data, wait
 pub(crate) struct Socket<S: Read + Write>(WebSocket<S>, VecDeque<Value>);
 
 /// Opens a socket, or returns the status of the refusal.
-fn try_open(server: &Server, headers: &str) -> Result<Socket<TcpStream>, u16> {
+pub(super) fn try_open(server: &Server, headers: &str) -> Result<Socket<TcpStream>, u16> {
     open_at(server, "rpc", headers)
 }
 

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use serde_json::Value;
 
-use super::Server;
+use super::Api;
 use crate::common::http::{came, connect};
 use crate::common::json;
 
@@ -48,14 +48,14 @@ impl Read for Chunks {
 }
 
 /// A request for a stream.
-pub(crate) fn request(server: &Server, path: &str, headers: &str) -> String {
+pub(crate) fn request(server: &Api, path: &str, headers: &str) -> String {
     let address = &server.address;
     format!("GET {path} HTTP/1.1\r\nhost: {address}\r\n{headers}\r\n")
 }
 
 impl Events {
     /// Subscribes; what comes from now on is not missed.
-    pub(crate) fn open(server: &Server, path: &str, headers: &str) -> Self {
+    pub(crate) fn open(server: &Api, path: &str, headers: &str) -> Self {
         Self::over(connect(&server.address, &request(server, path, headers)))
     }
 
@@ -94,6 +94,19 @@ impl Events {
         }
     }
 
+    /// Waits for a comment.
+    pub(crate) fn comment(&mut self, text: &str) {
+        let mut line = String::new();
+        while line.trim_end() != format!(": {text}") {
+            line.clear();
+            assert_ne!(
+                self.0.read_line(&mut line).unwrap(),
+                0,
+                "the stream goes on"
+            );
+        }
+    }
+
     pub(crate) fn next(&mut self) -> Event {
         self.try_next().expect("the stream goes on")
     }
@@ -113,7 +126,7 @@ impl Events {
 }
 
 /// The status of the response to a stream that is refused.
-pub(crate) fn refused(server: &Server, path: &str, headers: &str) -> u16 {
+pub(crate) fn refused(server: &Api, path: &str, headers: &str) -> u16 {
     let headers = format!("connection: close\r\n{headers}");
     came(connect(&server.address, &request(server, path, &headers))).status
 }

@@ -223,7 +223,19 @@ fn a_slow_body_holds_no_slot<T: Target>(ground: &Ground) {
     server.stop();
 }
 
+fn a_body_with_a_coding_is_refused_by_name<T: Target>(ground: &Ground) {
+    let server = T::start(ground, &[], false);
+    let gzip = format!("{JSON}content-encoding: gzip\r\n");
+    let came = post(&server.address, T::PATH, &gzip, T::BODY);
+    assert_eq!(came.status, 415, "{}", came.body);
+    assert!(came.body.contains("gzip"), "{}", came.body);
+    let plain = format!("{JSON}content-encoding: identity\r\n");
+    assert_eq!(post(&server.address, T::PATH, &plain, T::BODY).status, 200);
+    server.stop();
+}
+
 on_both_servers! {
+    a_body_with_a_coding_is_refused_by_name
     a_page_of_another_host_is_refused
     the_target_names_the_host_too
     an_allowed_origin_reads_the_answer

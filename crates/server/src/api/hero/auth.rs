@@ -9,29 +9,36 @@ use meshwork_model::api_key::Scope;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use super::Fields;
-use crate::api::access::{Access, KeyRing};
+use crate::api::access::{Access, Secrets};
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::find;
 use crate::api::method::{Params, parsed};
-use crate::api::nonces::VALID_FOR;
+use crate::api::nonces::{Nonces, Unusable, VALID_FOR};
 use crate::api::rights::Held;
 
 /// A caller: its keys, and on a WebSocket the actor who has signed a nonce.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Session {
-    keys: Option<(KeyRing, IpAddr)>,
+    keys: Option<Secrets>,
+    client: IpAddr,
+    /// The actor who has logged in.
     login: Mutex<Option<Held>>,
+    /// The last caller who has shown a key or logged in.
+    shown: watch::Sender<Option<Access>>,
 }
 
 impl Session {
-    /// Returns the session of a request. Secrets are checked by `keys`; without any the server needs none.
-    pub(crate) fn new(keys: Option<(KeyRing, IpAddr)>) -> Self {
+    /// Returns the session of a client at this address. Secrets are checked by `keys`; without any the server needs none.
+    pub(crate) fn new(keys: Option<Secrets>, client: IpAddr) -> Self {
         Self {
             keys,
+            client,
             login: Mutex::default(),
+            shown: watch::Sender::new(None),
         }
     }
 
@@ -41,8 +48,32 @@ impl Session {
         login.clone()
     }
 
+    /// Waits for a caller who logs in or shows a key.
+    pub(crate) async fn shown(&self) -> Access {
+        let mut shown = self.shown.subscribe();
+        loop {
+            if let Some(access) = shown.borrow_and_update().clone() {
+                return access;
+            }
+            // The session has the sender.
+            let _ = shown.changed().await;
+        }
+    }
+
     fn become_caller(&self, held: Held) {
+        let access = held.access.clone();
         *self.login.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
+        self.shown.send_replace(Some(access));
+    }
+
+    /// Returns the caller who gives this key.
+    async fn holder_of(&self, secret: &str) -> Option<Result<Access, ApiError>> {
+        let Secrets(keys) = self.keys.as_ref()?;
+        let found = keys.caller(secret, self.client).await;
+        if let Ok(access) = &found {
+            self.shown.send_replace(Some(access.clone()));
+        }
+        Some(found)
     }
 
     /// Gives the call to the holder of a secret, or to the actor of the session, unless it has a key.
@@ -54,11 +85,11 @@ impl Session {
         if !matches!(call.access, Access::Nobody) {
             return Ok(());
         }
-        let access = match (secret, &self.keys) {
-            (Some(secret), Some((keys, peer))) => Some(keys.caller(secret, *peer).await?),
-            _ => self.login().map(|held| held.access),
+        let by_key = match secret {
+            Some(secret) => self.holder_of(secret).await.transpose()?,
+            None => None,
         };
-        if let Some(access) = access {
+        if let Some(access) = by_key.or_else(|| self.login().map(|held| held.access)) {
             call.act_as(access);
         }
         Ok(())
@@ -75,19 +106,22 @@ impl Session {
         match name {
             "authenticate" => {
                 let params: Signed = parsed(Value::Object(fields.clone()))?;
-                let access = params.check(call).await?;
+                let access = params.check(call, self.client).await?;
                 self.become_caller(call.rights.hold(access).await);
                 Ok(Some(to_raw_value(&true).map_err(failed)?))
+            }
+            "fetch_nonce" => {
+                let KeyParams { pubkey } = parsed(Value::Object(fields.clone()))?;
+                let nonce = nonce(&call.nonces, &pubkey, self.client)?;
+                Ok(Some(to_raw_value(&nonce).map_err(failed)?))
             }
             "auth.verify" => {
                 let key = fields
                     .get("key")
                     .and_then(Value::as_str)
                     .unwrap_or_default();
-                let found = match &self.keys {
-                    Some((keys, peer)) => keys.caller(key, *peer).await,
-                    None => Err(ApiError::new(Code::InvalidCredentials, "there are no keys")),
-                };
+                let none = || Err(ApiError::new(Code::InvalidCredentials, "there are no keys"));
+                let found = self.holder_of(key).await.unwrap_or_else(none);
                 Ok(Some(to_raw_value(&verified(found)?).map_err(failed)?))
             }
             _ => Ok(None),
@@ -121,13 +155,15 @@ pub(crate) struct Signed {
 }
 
 impl Signed {
-    /// Checks the signature. Returns the actor as a caller.
-    pub(crate) async fn check(&self, call: &Call) -> Result<Access, ApiError> {
+    /// Checks the signature, and uses the nonce up. Returns the actor as a caller.
+    async fn check(&self, call: &Call, client: IpAddr) -> Result<Access, ApiError> {
         let wrong = || {
             let message = "the signature is not that of this nonce by the key of an actor: ask for another nonce";
             ApiError::new(Code::InvalidCredentials, message)
         };
-        let nonce = call.nonces.take(&self.pubkey, self.nonce.as_deref());
+        let nonce = call
+            .nonces
+            .find(&self.pubkey, self.nonce.as_deref(), client);
         let nonce = nonce.ok_or_else(wrong)?;
         let key: PublicKey = self.pubkey.parse().map_err(|_| wrong())?;
         let signature = HEXLOWER_PERMISSIVE.decode(self.signature.as_bytes());
@@ -137,19 +173,27 @@ impl Signed {
             return Err(wrong());
         }
         let actor = call.node().trusted(&key).await.map_err(|_| wrong())?;
+        match call.nonces.use_up(&self.pubkey, &nonce) {
+            Ok(()) => {}
+            Err(Unusable::Used) => return Err(wrong()),
+            Err(Unusable::TooMany) => {
+                let message = "too many logins of this actor: wait five minutes";
+                return Err(ApiError::new(Code::TooManyRequests, message));
+            }
+        }
         Ok(Access::Actor(actor.id))
     }
 }
 
 /// The key that is to sign a nonce.
 #[derive(Debug, Deserialize)]
-pub(super) struct KeyParams {
+struct KeyParams {
     #[serde(alias = "public_key")]
     pubkey: String,
 }
 
-/// Makes a nonce for a key.
-pub(crate) fn nonce(call: &Call, pubkey: &str) -> Result<String, ApiError> {
+/// Makes a nonce for a key, for a client at this address.
+pub(crate) fn nonce(nonces: &Nonces, pubkey: &str, client: IpAddr) -> Result<String, ApiError> {
     let is_key =
         (64..=130).contains(&pubkey.len()) && pubkey.bytes().all(|c| c.is_ascii_hexdigit());
     if !is_key {
@@ -157,17 +201,7 @@ pub(crate) fn nonce(call: &Call, pubkey: &str) -> Result<String, ApiError> {
             "pubkey: give the public key of an actor, 64 hexadecimal digits",
         ));
     }
-    let full = || {
-        ApiError::new(
-            Code::TooManyRequests,
-            "too many nonces wait to be signed: ask later",
-        )
-    };
-    call.nonces.make(pubkey).ok_or_else(full)
-}
-
-pub(super) async fn fetch_nonce(call: Call, params: KeyParams) -> Result<String, ApiError> {
-    nonce(&call, &params.pubkey)
+    Ok(nonces.make(pubkey, client))
 }
 
 /// The caller.

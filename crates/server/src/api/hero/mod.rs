@@ -19,6 +19,7 @@ use serde_json::{Map, Value};
 pub(crate) use auth::{Session, expires_at, nonce};
 pub use table::HERO;
 
+use super::away::unless_away;
 use super::call::Call;
 use super::error::{ApiError, Code};
 use super::method::{Method, parsed};
@@ -214,6 +215,7 @@ pub(crate) async fn run(
             }
             session.identify(&mut call, secret).await?;
             let watched = call.clone();
+            let broker = call.client.broker().clone();
             let run = async {
                 if let Some(needed) = method.scope {
                     call.access.check(needed, method.name)?;
@@ -227,7 +229,8 @@ pub(crate) async fn run(
                 if method.takes_job {
                     fields = of_job(fields)?;
                 }
-                (method.run)(call, fields).await
+                // Any of them may wait for a job.
+                unless_away(&broker, true, (method.run)(call, fields)).await
             };
             watched.while_allowed(run).await
         }

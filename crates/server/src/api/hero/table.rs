@@ -124,7 +124,7 @@ fn logins() -> Vec<HeroMethod> {
             ("fetch_nonce", "–"),
             None,
             &["pubkey"],
-            auth::fetch_nonce,
+            auth::in_session,
         ),
         HeroMethod::new(
             First,

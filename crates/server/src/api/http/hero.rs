@@ -2,29 +2,29 @@
 
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use axum::response::Response;
 use serde_json::json;
 
 use super::problem::Problem;
 use super::query::pairs;
 use super::{Shared, json as answer};
-use crate::api::access::Access;
 use crate::api::error::ApiError;
 use crate::api::hero::{expires_at, nonce as make};
+use crate::api::holder::client;
 
 /// Makes a nonce for the key `public_key`.
 pub(super) async fn nonce(
     State(shared): State<Arc<Shared>>,
-    access: Option<Extension<Access>>,
     RawQuery(query): RawQuery,
+    head: Parts,
 ) -> Result<Response, Problem> {
     let pairs = pairs(query.as_deref().unwrap_or_default())?;
     let key = pairs.iter().find(|(name, _)| name == "public_key");
     let (_, key) = key.ok_or_else(|| ApiError::invalid("public_key: give the key of an actor"))?;
-    let nonce = make(&shared.call(access), key)?;
+    let nonce = make(&shared.calls.nonces, key, client(&head.extensions))?;
     let body = json!({"nonce": nonce, "expires_at": expires_at()});
     Ok(answer(StatusCode::OK, body.to_string()))
 }

@@ -1,5 +1,6 @@
 //! The API over HTTP: REST by paths, JSON-RPC at `/` and `/rpc`, both documents, and the health checks.
 
+mod answers;
 mod hero;
 pub(crate) mod life;
 mod problem;
@@ -12,6 +13,7 @@ pub(crate) mod stream;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
@@ -22,7 +24,6 @@ use meshwork::Client;
 use meshwork::metrics::Metrics;
 use meshwork_model::api_key::Scope;
 use meshwork_model::keys::context::ActorId;
-use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 
 use super::access::Access;
@@ -31,10 +32,11 @@ use super::error::{ApiError, Code};
 use super::method::HttpVerb;
 use super::{METHODS, docs};
 use crate::api::live::Live;
-use crate::http::guard::{Bodies, Guard, Limits, Profile};
-use crate::http::{Bounds, Listener, Socket};
+use crate::http::guard::{Bodies, Guard, Holder, Limits, Profile, Share, Shares};
+use crate::http::{Bounds, Listener, Socket, Times};
 use crate::metrics::{Page, text};
 use crate::readiness::Readiness;
+use answers::Answers;
 use problem::Problem;
 
 /// Longest life of a connection; clients reconnect.
@@ -75,8 +77,12 @@ struct Shared {
     live: Live,
     limits: ApiLimits,
     bodies: Bodies,
-    slots: Semaphore,
-    sockets: Arc<Semaphore>,
+    answers: Answers,
+    slots: Arc<Shares>,
+    /// Sockets of callers with a key, or who need none.
+    sockets: Arc<Shares>,
+    /// Sockets whose caller has not logged in yet.
+    anonymous: Arc<Shares>,
     readiness: Readiness,
 }
 
@@ -90,8 +96,10 @@ impl Api {
             live: Live::new(),
             limits,
             bodies: Bodies::new(limits.max_body, limits.read_timeout),
-            slots: Semaphore::new(limits.concurrency),
-            sockets: Arc::new(Semaphore::new(socket::SOCKETS)),
+            answers: Answers::new(),
+            slots: Shares::new(limits.concurrency),
+            sockets: Shares::new(socket::SOCKETS),
+            anonymous: Shares::new(socket::ANONYMOUS),
             readiness: Readiness::default(),
         }))
     }
@@ -129,8 +137,8 @@ impl Api {
     }
 
     /// Takes the place of a request that is worked on.
-    pub(crate) fn slot(&self) -> Result<SemaphorePermit<'_>, ApiError> {
-        self.0.slot()
+    pub(crate) fn slot(&self, holder: &Holder) -> Result<Share, ApiError> {
+        self.0.slot(holder)
     }
 
     /// Serves a socket, whose clients need no key, until `stop`, and then until the requests under way have ended or
@@ -148,9 +156,11 @@ impl Api {
     fn bounds(&self, connections: Limits) -> Bounds {
         Bounds {
             connections,
-            head_within: self.0.limits.read_timeout,
-            lasts: CONNECTION,
-            grace: self.0.limits.grace,
+            times: Times {
+                head_within: self.0.limits.read_timeout,
+                lasts: CONNECTION,
+                grace: self.0.limits.grace,
+            },
         }
     }
 
@@ -168,7 +178,6 @@ impl Api {
                 move |state, path, query, request| rest::call(method, state, path, query, request);
             router = router.route(method.path, on(filter, call));
         }
-        let only_post = || async { (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, "POST")]) };
         router
             .route("/v1/events", get(stream::events))
             .route("/v1/openapi.json", get(openapi))
@@ -194,12 +203,12 @@ impl Shared {
     }
 
     /// Takes the place of a request that is worked on.
-    fn slot(&self) -> Result<SemaphorePermit<'_>, ApiError> {
-        let full = |_| {
-            let message = "too many requests at once: ask again";
+    fn slot(&self, holder: &Holder) -> Result<Share, ApiError> {
+        let full = || {
+            let message = "too many requests of this caller at once: ask again";
             ApiError::new(Code::TooManyRequests, message)
         };
-        self.slots.try_acquire().map_err(full)
+        self.slots.take(holder, 1).ok_or_else(full)
     }
 }
 
@@ -231,6 +240,15 @@ async fn nowhere() -> Problem {
     Problem::from(ApiError::new(Code::MethodNotFound, message))
 }
 
+/// Answers `GET /` and `GET /rpc` without a WebSocket.
+async fn only_post() -> Response {
+    let message = "this is the API of Meshwork: JSON-RPC is at POST / and /rpc, REST below /v1, its document at \
+                   /v1/openapi.json, and the dashboard at /ui/";
+    let mut problem = Problem::from(ApiError::new(Code::MethodNotFound, message));
+    problem.status = StatusCode::METHOD_NOT_ALLOWED;
+    ([(ALLOW, "POST")], problem).into_response()
+}
+
 async fn wrong_verb() -> Response {
     let message = "this path has other methods: see /v1/openapi.json";
     let mut problem = Problem::from(ApiError::new(Code::MethodNotFound, message));
@@ -239,10 +257,10 @@ async fn wrong_verb() -> Response {
 }
 
 /// Response with JSON.
-fn json(status: StatusCode, body: String) -> Response {
+fn json(status: StatusCode, body: impl Into<Body>) -> Response {
     let headers = [
         (CONTENT_TYPE, HeaderValue::from_static("application/json")),
         (CACHE_CONTROL, HeaderValue::from_static("no-store")),
     ];
-    (status, headers, body).into_response()
+    (status, headers, body.into()).into_response()
 }

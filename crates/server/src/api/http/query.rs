@@ -29,6 +29,12 @@ static FORMS: LazyLock<HashMap<&'static str, HashMap<String, Form>>> = LazyLock:
     forms.collect()
 });
 
+/// Returns true for a method with a parameter of this name that is no text.
+pub(super) fn has(method: &Method, name: &str) -> bool {
+    let forms = FORMS.get(method.name);
+    forms.is_some_and(|forms| forms.contains_key(name))
+}
+
 fn forms(method: &Method) -> HashMap<String, Form> {
     let mut generator = SchemaSettings::draft2020_12()
         .for_deserialize()

@@ -12,14 +12,16 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use meshwork_model::trace::TraceContext;
 
+use super::answers::Answer;
 use super::problem::Problem;
-use super::{Shared, json, query, stream};
+use super::{Shared, answers, json, query, stream};
 use crate::api::access::Access;
 use crate::api::error::{ApiError, Code};
+use crate::api::holder::holder;
 use crate::api::method::{Method, Params};
 use crate::api::topic;
 use crate::http::Closing;
-use crate::http::guard::Permit;
+use crate::http::guard::{Holder, Permit, check_coding};
 
 /// Longest idempotency key in bytes.
 const MAX_KEY: usize = 256;
@@ -50,15 +52,21 @@ pub(super) async fn call(
     }
     call.idempotency_key = idempotency_key(request.headers())?;
     call.trace = trace(request.headers());
-    let mut params = body(&shared, method, request).await?;
+    let holder = holder(request.extensions());
+    let mut params = body(&shared, method, request, &holder).await?;
     query::add(&mut params, method, path.into_iter().chain(query))?;
     let _busy = permit.as_ref().map(Permit::busy);
-    let _slot = shared.slot()?;
+    let _slot = shared.slot(&holder)?;
+    let mut memory = shared.answers.memory(&holder)?;
+    let page = shared.answers.page(method.name, &holder, None).await;
     let result = method.call(call.clone(), params).await?;
+    answers::grow(&mut memory, result.get().len())?;
+    drop(page);
     let status = call.status().unwrap_or(method.status);
     debug_assert!(method.goes_on || call.status().is_none(), "{}", method.name);
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
-    Ok(json(status, result.get().to_owned()))
+    let answer = Answer::new(Box::<str>::from(result).into(), memory);
+    Ok(json(status, answer.into_bytes()))
 }
 
 /// Takes `follow` out of the query.
@@ -97,12 +105,17 @@ async fn followed(
 }
 
 /// Reads the body, an object; none is an empty one.
-async fn body(shared: &Shared, method: &Method, request: Request) -> Result<Params, Problem> {
+async fn body(
+    shared: &Shared,
+    method: &Method,
+    request: Request,
+    holder: &Holder,
+) -> Result<Params, Problem> {
     if !method.verb.has_body() {
         return Ok(Params::new());
     }
     let (head, body) = request.into_parts();
-    let received = shared.bodies.read(body).await;
+    let received = shared.bodies.read(body, holder).await;
     let received = received.map_err(|refusal| Problem::refused(&refusal))?;
     let bytes = received.bytes();
     if bytes.trim_ascii().is_empty() {
@@ -116,7 +129,9 @@ async fn body(shared: &Shared, method: &Method, request: Request) -> Result<Para
 }
 
 /// Refuses a body that is not declared to be JSON: a page in a browser can send other types without a preflight request.
+/// Refuses one with a coding, too.
 pub(super) fn check_content_type(head: &HeaderMap) -> Result<(), Problem> {
+    check_coding(head).map_err(|refusal| Problem::refused(&refusal))?;
     let kind = head.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
     let kind = kind.and_then(|it| it.split(';').next()).unwrap_or_default();
     if kind.trim().eq_ignore_ascii_case("application/json") {

@@ -2,19 +2,19 @@
 //! beside the responses.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use axum::body::Bytes;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
-use axum::http::header::ALLOW;
 use axum::http::request::Parts;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, SplitSink, SplitStream};
 use futures_util::{FutureExt, SinkExt, StreamExt};
@@ -25,6 +25,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::Shared;
+use super::answers::{Answer, Unsent};
 use super::life::{End, LAST_WORDS, Life};
 use super::problem::Problem;
 use super::rpc::Table;
@@ -32,30 +33,34 @@ use crate::api::access::{Access, Secrets};
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::hero;
+use crate::api::holder::{client, holder};
 use crate::api::live::{Notice, Subscription};
 use crate::api::rights::CHECK_EVERY;
 use crate::api::rpc::{Failure, Handler, answer, named, notification, refusal};
 use crate::api::topic;
+use crate::http::guard::{Holder, Share, Shares};
 use crate::http::{CUT_OFF, Closing};
 
 /// Hexadecimal digits of a public key in a path: of Ed25519, or of secp256k1.
 const KEY_DIGITS: RangeInclusive<usize> = 64..=130;
 /// Greatest number of sockets: each may have a message in memory.
 pub(super) const SOCKETS: usize = 1024;
+/// Greatest number of sockets beside them whose caller has not logged in yet.
+pub(super) const ANONYMOUS: usize = 128;
+/// Time for a login.
+const LOGIN_WITHIN: Duration = Duration::from_secs(5);
 /// Requests of a socket that are worked on at once. Beyond them no frames are read.
 const CALLS: usize = 16;
 /// Subscriptions of a socket.
 const SUBSCRIPTIONS: usize = 100;
 /// Texts between their makers and the socket.
-const OUTGOING: usize = 16;
+const OUTGOING: usize = 2;
 /// Pause between two pings.
 const PING_EVERY: Duration = Duration::from_secs(30);
 /// Time without any frame after which a socket is closed: a client answers pings.
 const IDLE: Duration = Duration::from_secs(75);
-/// Time for a client to take a text.
+/// Time for a client to take the last frame.
 const WRITE_WITHIN: Duration = Duration::from_secs(10);
-/// Most bytes that wait in a socket beside the text that is sent.
-const WRITE_BUFFER: usize = 64 * 1024;
 
 /// Opens a socket: `GET /rpc`.
 pub(super) async fn open(
@@ -93,41 +98,89 @@ async fn upgraded(
     head: &Parts,
 ) -> Result<Response, Problem> {
     let Ok(upgrade) = upgrade else {
-        let status = StatusCode::METHOD_NOT_ALLOWED;
-        return Ok((status, [(ALLOW, "POST")]).into_response());
+        return Ok(super::only_post().await);
     };
     let access = head.extensions.get::<Access>().cloned();
     let secrets = head.extensions.get::<Secrets>().cloned();
-    let login = hero::Session::new(secrets.map(|Secrets(keys, peer)| (keys, peer)));
-    let sockets = Arc::clone(&shared.sockets);
-    let place = sockets.try_acquire_owned().map_err(|_| {
-        let message = "there are too many WebSockets: close one, or ask again later";
-        ApiError::new(Code::TooManyRequests, message)
-    })?;
-    let call = shared.call(access.clone().map(axum::Extension));
+    let client = client(&head.extensions);
+    let caller = Caller {
+        holder: holder(&head.extensions),
+        login: hero::Session::new(secrets, client),
+        client,
+        access,
+    };
+    let place = caller.place(&shared)?;
+    let call = shared.call(caller.access.clone().map(axum::Extension));
     let life = Life::of(&head.extensions, &call).await;
     // The server waits for its last answers.
     let taken_over = life.closing().map(Closing::take_over);
     let most = shared.limits.max_body as usize;
-    let upgrade = upgrade
-        .max_message_size(most)
-        .max_frame_size(most)
-        .max_write_buffer_size(most.max(WRITE_BUFFER) * 2);
+    let upgrade = upgrade.max_message_size(most).max_frame_size(most);
     Ok(upgrade.on_upgrade(move |socket| async move {
-        serve(shared, (access, login), socket, &life).await;
-        drop((place, taken_over));
+        serve(shared, caller, place, socket, &life).await;
+        drop(taken_over);
     }))
+}
+
+/// The caller of a socket.
+struct Caller {
+    access: Option<Access>,
+    /// The actor who has signed a nonce over this socket.
+    login: hero::Session,
+    client: IpAddr,
+    /// Holder of its shares before a login.
+    holder: Holder,
+}
+
+impl Caller {
+    /// Returns true for a caller who has to log in.
+    fn is_anonymous(&self) -> bool {
+        matches!(self.access, Some(Access::Nobody))
+    }
+
+    /// Takes the place of its socket.
+    fn place(&self, shared: &Shared) -> Result<Share, ApiError> {
+        let pool = match self.is_anonymous() {
+            true => &shared.anonymous,
+            false => &shared.sockets,
+        };
+        pool.take(&self.holder, 1).ok_or_else(|| {
+            let message = "there are too many WebSockets: close one, or ask again later";
+            ApiError::new(Code::TooManyRequests, message)
+        })
+    }
+
+    /// Holder of its shares.
+    fn holder(&self) -> Holder {
+        match self.login.login() {
+            Some(held) => held.access.holder(self.client),
+            None => self.holder.clone(),
+        }
+    }
+
+    /// Waits for a login, whose caller gets the place. Then it does not return, unless there is none.
+    async fn logs_in(&self, place: &mut Share, sockets: &Arc<Shares>) -> Close {
+        if self.is_anonymous() {
+            let Ok(access) = timeout(LOGIN_WITHIN, self.login.shown()).await else {
+                return (close_code::POLICY, "no login came within 5 s");
+            };
+            match sockets.take(&access.holder(self.client), 1) {
+                Some(taken) => *place = taken,
+                None => return (close_code::AGAIN, "the caller has too many WebSockets"),
+            }
+        }
+        std::future::pending().await
+    }
 }
 
 /// The state of a socket.
 struct Session {
     shared: Arc<Shared>,
-    access: Option<Access>,
-    /// The actor who has signed a nonce over this socket.
-    login: hero::Session,
+    caller: Caller,
     /// The end of the connection.
     closing: Option<Closing>,
-    outgoing: mpsc::Sender<String>,
+    outgoing: mpsc::Sender<Answer>,
+    unsent: Unsent,
     /// Subscriptions, with what ends them.
     open: Mutex<HashMap<String, CancellationToken>>,
     next: AtomicU64,
@@ -149,7 +202,8 @@ fn close_of(end: End) -> Close {
 /// Serves a socket until either side ends it.
 async fn serve(
     shared: Arc<Shared>,
-    (access, login): (Option<Access>, hero::Session),
+    caller: Caller,
+    mut place: Share,
     socket: WebSocket,
     life: &Life,
 ) {
@@ -157,10 +211,10 @@ async fn serve(
     let over = CancellationToken::new();
     let session = Session {
         shared,
-        access,
-        login,
+        caller,
         closing: life.closing().cloned(),
         outgoing,
+        unsent: Unsent::new(),
         open: Mutex::default(),
         next: AtomicU64::new(1),
         over: over.clone(),
@@ -173,6 +227,7 @@ async fn serve(
             close = read(&session, stream, life) => close,
             close = &mut writes => close,
             end = life.cut_off() => Some(close_of(end)),
+            close = session.caller.logs_in(&mut place, &session.shared.sockets) => Some(close),
             () = session.login_ends() => Some(close_of(End::Revoked)),
         };
         drop((session, over));
@@ -194,16 +249,21 @@ async fn serve(
 /// Sends texts and pings. Returns `None` when the client takes nothing.
 async fn write(
     sink: &mut SplitSink<WebSocket, Message>,
-    mut texts: mpsc::Receiver<String>,
+    mut answers: mpsc::Receiver<Answer>,
 ) -> Option<Close> {
     let mut pings = interval(PING_EVERY);
     pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        let message = tokio::select! {
-            text = texts.recv() => Message::Text(text?.into()),
-            _ = pings.tick() => Message::Ping(Vec::new().into()),
+        let (message, _taken) = tokio::select! {
+            answer = answers.recv() => {
+                let bytes = answer?.into_bytes();
+                // It was a text. Its memory counts until it is sent: the socket makes a copy.
+                let text = Utf8Bytes::try_from(bytes.clone()).ok()?;
+                (Message::Text(text), bytes)
+            }
+            _ = pings.tick() => (Message::Ping(Bytes::new()), Bytes::new()),
         };
-        timeout(WRITE_WITHIN, sink.send(message)).await.ok()?.ok()?;
+        sink.send(message).await.ok()?;
     }
 }
 
@@ -248,24 +308,28 @@ fn broken(error: &axum::Error) -> Close {
 impl Session {
     /// Answers a text. Subscriptions begin after the response that names them.
     async fn call(&self, text: Utf8Bytes) {
-        let call = SocketCall {
-            session: self,
-            begun: Mutex::default(),
+        let (answer, begun) = match self.begin(text.len()) {
+            Ok((places, holder, memory)) => {
+                let call = SocketCall {
+                    session: self,
+                    begun: Mutex::default(),
+                    holder,
+                    memory: Mutex::new(memory),
+                };
+                let answer = answer(&call, text.as_bytes()).await;
+                drop((places, text));
+                let (memory, begun) = (call.memory.into_inner(), call.begun.into_inner());
+                let memory = memory.unwrap_or_else(PoisonError::into_inner);
+                let answer = answer.map(|text| Answer::new(text, memory).over(&self.unsent));
+                (answer, begun.unwrap_or_else(PoisonError::into_inner))
+            }
+            Err(full) => (Some(Answer::short(refusal(full))), Vec::new()),
         };
-        let answer = match self.shared.slot() {
-            Ok(_slot) => answer(&call, text.as_bytes()).await,
-            Err(full) => Some(refusal(full)),
-        };
-        drop(text);
         if let Some(answer) = answer
             && self.outgoing.send(answer).await.is_err()
         {
             return;
         }
-        let begun = call
-            .begun
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
         for begun in begun {
             tokio::spawn(forward(begun, self.outgoing.clone()));
         }
@@ -275,7 +339,7 @@ impl Session {
     async fn login_ends(&self) {
         let rights = &self.shared.calls.rights;
         loop {
-            match self.login.login() {
+            match self.caller.login.login() {
                 Some(held) if !rights.still_holds(&held).await => return,
                 _ => tokio::time::sleep(CHECK_EVERY).await,
             }
@@ -290,6 +354,16 @@ impl Session {
         }
     }
 
+    /// Takes the places of a call with a text of this length, and memory for its answer.
+    fn begin(&self, length: usize) -> Result<([Share; 2], Holder, Share), ApiError> {
+        let holder = self.caller.holder();
+        let slot = self.shared.slot(&holder)?;
+        let body = self.shared.bodies.count(length, &holder);
+        let body = body.map_err(|full| ApiError::new(Code::TooManyRequests, full.message))?;
+        let memory = self.shared.answers.memory(&holder)?;
+        Ok(([slot, body], holder, memory))
+    }
+
     fn open(&self) -> std::sync::MutexGuard<'_, HashMap<String, CancellationToken>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -302,6 +376,8 @@ type Begun = (String, CancellationToken, Subscription, Call);
 struct SocketCall<'a> {
     session: &'a Session,
     begun: Mutex<Vec<Begun>>,
+    holder: Holder,
+    memory: Mutex<Share>,
 }
 
 impl Handler for SocketCall<'_> {
@@ -317,10 +393,13 @@ impl Handler for SocketCall<'_> {
                 _ => {
                     let table = Table {
                         shared: &self.session.shared,
-                        access: self.session.access.as_ref(),
-                        session: &self.session.login,
+                        access: self.session.caller.access.as_ref(),
+                        session: &self.session.caller.login,
                         key: None,
                         closing: self.session.closing.as_ref(),
+                        holder: &self.holder,
+                        memory: &self.memory,
+                        socket: Some(&self.session.unsent),
                     };
                     tokio::select! {
                         biased;
@@ -371,10 +450,11 @@ impl SocketCall<'_> {
             let message = format!("a WebSocket has at most {SUBSCRIPTIONS} subscriptions");
             return Err(ApiError::new(Code::TooManyRequests, message));
         }
-        let access = session.access.clone().map(axum::Extension);
+        let access = session.caller.access.clone().map(axum::Extension);
         let call = session.shared.call(access);
         let call = topic::enter(call, params.context, "subscribe").await?;
-        let subscription = topic::subscribe(&session.shared.live, &call, &params.topic, from);
+        let live = &session.shared.live;
+        let subscription = topic::subscribe(live, &call, &params.topic, (from, &self.holder));
         let subscription = subscription.await?;
         let name = session.next.fetch_add(1, Ordering::Relaxed).to_string();
         let cancel = session.over.child_token();
@@ -416,7 +496,7 @@ struct Noticed<'a> {
 }
 
 /// Moves notices of a subscription to the socket, until either side ends.
-async fn forward((name, cancel, mut subscription, call): Begun, outgoing: mpsc::Sender<String>) {
+async fn forward((name, cancel, mut subscription, call): Begun, outgoing: mpsc::Sender<Answer>) {
     let behind = subscription.behind();
     let mut sent_to = subscription.last();
     let lost = call.lost();
@@ -454,7 +534,7 @@ async fn forward((name, cancel, mut subscription, call): Begun, outgoing: mpsc::
         tokio::select! {
             biased;
             () = cancel.cancelled() => return,
-            sent = outgoing.send(text) => if sent.is_err() { return },
+            sent = outgoing.send(Answer::short(text)) => if sent.is_err() { return },
             // The text was not sent; the next notice says which one was the last.
             () = behind.cancelled(), if !is_last => continue,
         }

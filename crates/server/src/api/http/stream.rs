@@ -10,7 +10,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, Request, State};
 use axum::http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::{HeaderMap, HeaderName};
 use axum::response::{IntoResponse, Response};
 use meshwork_model::keys::context::{ContextId, ContextKeys};
 use serde_json::json;
@@ -21,6 +21,7 @@ use super::problem::Problem;
 use super::{Shared, query};
 use crate::api::access::Access;
 use crate::api::error::ApiError;
+use crate::api::holder::holder;
 use crate::api::live::{Notice, Position, Subscription, Topic};
 use crate::api::topic;
 
@@ -62,7 +63,9 @@ pub(super) async fn events(
         Some((kind, value)) => topic::of(&call, &kind, &value)?,
         None => Topic::All,
     };
-    let subscription = shared.live.events(&call, topic, from).await?;
+    let holder = holder(request.extensions());
+    let events = shared.live.events(&call, topic, (from, &holder));
+    let subscription = events.await?;
     Ok(stream(
         subscription,
         Life::of(request.extensions(), &call).await,
@@ -83,7 +86,9 @@ pub(super) async fn log(
     let context = context.or_else(|| ContextKeys::named_in(&id).map(ContextId::get));
     let call = topic::enter(call, context, "job.logs").await?;
     let id = call.job_id(id)?;
-    let subscription = shared.live.log(&call, id, after).await?;
+    let holder = holder(&head.extensions);
+    let log = shared.live.log(&call, id, (after, &holder));
+    let subscription = log.await?;
     Ok(stream(
         subscription,
         Life::of(&head.extensions, &call).await,
@@ -120,13 +125,19 @@ pub(crate) fn stream(subscription: Subscription, life: Life) -> Response {
         };
         Some((Ok::<_, Infallible>(Bytes::from(text)), rest))
     });
-    let headers = [
-        (CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
-        (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    (headers(), Body::from_stream(parts)).into_response()
+}
+
+/// Headers of a stream of events.
+pub(crate) fn headers() -> [(HeaderName, &'static str); 4] {
+    [
+        (CONTENT_TYPE, "text/event-stream"),
+        (CACHE_CONTROL, "no-store"),
         // The end of the stream is the end of the connection, which may be cut.
-        (CONNECTION, HeaderValue::from_static("close")),
-    ];
-    (headers, Body::from_stream(parts)).into_response()
+        (CONNECTION, "close"),
+        // nginx collects what is not marked so, and passes it on later.
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ]
 }
 
 /// Moves notices to the response, until either side ends.

@@ -7,11 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use meshwork_broker::{Backoff, BlockingConn, Broker, Error, MAX_ITEMS};
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc};
+use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
+use super::Pages;
 use super::position::Position;
 use super::source::{Item, Source, Topic};
+use crate::http::guard::{Holder, Share};
 
 /// Items that a subscriber may be behind; beyond them it is closed. They are shared with other subscribers, so that one
 /// takes up 16 KB at most.
@@ -25,6 +27,7 @@ pub(crate) struct Feed {
     table: Mutex<Table>,
     /// The last subscriber has left.
     left: Notify,
+    _place: Option<Share>,
 }
 
 #[derive(Debug, Default)]
@@ -75,12 +78,14 @@ pub(crate) enum Notice {
 }
 
 impl Feed {
-    pub(super) fn new(source: Box<dyn Source>, broker: Broker) -> Arc<Self> {
+    /// Returns a feed that nobody reads yet, with its place among those of its kind.
+    pub(super) fn new(source: Box<dyn Source>, broker: Broker, place: Option<Share>) -> Arc<Self> {
         Arc::new(Self {
             source,
             broker,
             table: Mutex::default(),
             left: Notify::new(),
+            _place: place,
         })
     }
 
@@ -98,7 +103,7 @@ impl Feed {
         self: Arc<Self>,
         topic: Topic,
         from: Option<Position>,
-        place: OwnedSemaphorePermit,
+        (place, pages, holder): (Share, Pages, &Holder),
     ) -> Result<Subscription, Error> {
         let bounds = self.source.bounds().await?;
         let newest = bounds.map_or(Position::START, |(_, newest)| newest);
@@ -122,6 +127,8 @@ impl Feed {
             pages: true,
             pending: VecDeque::new(),
             gap,
+            room: pages.bytes.nothing(holder),
+            limits: (pages, holder.clone()),
             _place: place,
         })
     }
@@ -327,7 +334,10 @@ pub(crate) struct Subscription {
     pages: bool,
     pending: VecDeque<Arc<Item>>,
     gap: bool,
-    _place: OwnedSemaphorePermit,
+    /// Memory of the pending items.
+    room: Share,
+    limits: (Pages, Holder),
+    _place: Share,
 }
 
 impl Subscription {
@@ -357,6 +367,10 @@ impl Subscription {
             }
             if let Some(item) = self.pending.pop_front() {
                 self.given = item.at;
+                if self.pending.is_empty() {
+                    self.pending = VecDeque::new();
+                    self.room = self.limits.0.bytes.nothing(&self.limits.1);
+                }
                 return Notice::Item(item);
             }
             if self.pages {
@@ -394,6 +408,33 @@ impl Subscription {
                 self.read = if anew { Position::START } else { self.read };
             }
         }
+        let (pages, holder) = &self.limits;
+        let mut room = pages.bytes.nothing(holder);
+        let items = loop {
+            let items = self.read_page().await;
+            let bytes = items.iter().map(|item| item.json.get().len()).sum();
+            if room.covers(bytes) || room.grow(bytes) {
+                break items;
+            }
+            // The items are read again when there is room for them.
+            drop((items, room));
+            room = pages.bytes.wait(holder, bytes).await;
+        };
+        self.room = room;
+        self.pages = items.len() >= MAX_ITEMS;
+        if let Some(last) = items.last() {
+            self.read = last.at;
+        }
+        let of_topic = items
+            .into_iter()
+            .filter(|item| item.topics.contains(&self.topic));
+        self.pending.extend(of_topic.map(Arc::new));
+    }
+
+    /// Reads a page, one of few at once. An absent store is waited for.
+    async fn read_page(&self) -> Vec<Item> {
+        let (pages, holder) = &self.limits;
+        let _read = pages.reads.wait(holder, 1).await;
         let mut backoff = Backoff::new();
         let items = loop {
             let page = self.feed.source.page(self.read, self.topic.needs_records());
@@ -406,14 +447,7 @@ impl Subscription {
             }
         };
         self.feed.broker.outages().succeeded("follow_page");
-        self.pages = items.len() >= MAX_ITEMS;
-        if let Some(last) = items.last() {
-            self.read = last.at;
-        }
-        let of_topic = items
-            .into_iter()
-            .filter(|item| item.topics.contains(&self.topic));
-        self.pending.extend(of_topic.map(Arc::new));
+        items
     }
 }
 

@@ -9,10 +9,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use meshwork_model::name::JobId;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::api::away::unless_away;
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
+use crate::http::guard::{Holder, Share, Shares};
 use feed::Feed;
 pub(crate) use feed::{Notice, Subscription};
 pub(crate) use position::{Position, placed};
@@ -23,12 +24,27 @@ use source::{Events, Log};
 const SUBSCRIPTIONS: usize = 4096;
 /// Greatest number of followed logs: each has a connection to the store.
 const LOGS: usize = 256;
+/// Greatest number of pages that are read at once.
+const READS: usize = 16;
+/// The most bytes of pages that were not given yet, 64 MiB. A page of a log may have some megabytes.
+const PAGE_BYTES: usize = 64 * 1024 * 1024;
 
 /// The followed streams.
 #[derive(Debug)]
 pub(crate) struct Live {
     feeds: Mutex<HashMap<Stream, Weak<Feed>>>,
-    places: Arc<Semaphore>,
+    places: Arc<Shares>,
+    logs: Arc<Shares>,
+    pages: Pages,
+}
+
+/// Limits on pages of stored items, which each subscriber reads for itself.
+#[derive(Debug, Clone)]
+pub(super) struct Pages {
+    /// Pages that are read at once.
+    reads: Arc<Shares>,
+    /// Bytes of items that were read and not given yet.
+    bytes: Arc<Shares>,
 }
 
 /// Name of a stream, with the number of its context.
@@ -42,7 +58,12 @@ impl Live {
     pub(crate) fn new() -> Self {
         Self {
             feeds: Mutex::default(),
-            places: Arc::new(Semaphore::new(SUBSCRIPTIONS)),
+            places: Shares::new(SUBSCRIPTIONS),
+            logs: Shares::new(LOGS),
+            pages: Pages {
+                reads: Shares::new(READS),
+                bytes: Shares::new(PAGE_BYTES),
+            },
         }
     }
 
@@ -51,14 +72,23 @@ impl Live {
         &self,
         call: &Call,
         topic: Topic,
-        from: Option<Position>,
+        (from, holder): (Option<Position>, &Holder),
     ) -> Result<Subscription, ApiError> {
-        let place = self.place()?;
+        let place = self.place(holder)?;
         let broker = call.client.broker();
         let feed = self.feed(Stream::Events(call.context_number()), || {
-            Feed::new(Box::new(Events(broker.clone())), broker.clone())
+            Ok(Feed::new(
+                Box::new(Events(broker.clone())),
+                broker.clone(),
+                None,
+            ))
         })?;
-        Ok(feed.subscribe(topic, from, place).await?)
+        let subscribes = async {
+            Ok(feed
+                .subscribe(topic, from, (place, self.pages.clone(), holder))
+                .await?)
+        };
+        unless_away(broker, false, subscribes).await
     }
 
     /// Subscribes to the log of a job: to the lines after `from`, or to all.
@@ -66,11 +96,13 @@ impl Live {
         &self,
         call: &Call,
         id: JobId,
-        from: Option<Position>,
+        (from, holder): (Option<Position>, &Holder),
     ) -> Result<Subscription, ApiError> {
-        let place = self.place()?;
+        let place = self.place(holder)?;
         let broker = call.client.broker();
-        let secrets = call.client.status(&id).await?.env_vars.secrets();
+        let status = async { Ok(call.client.status(&id).await?) };
+        let status = unless_away(broker, false, status).await?;
+        let secrets = status.env_vars.secrets();
         let stream = Stream::Log(call.context_number(), id.clone());
         let feed = self.feed(stream, || {
             let broker = broker.clone();
@@ -79,26 +111,31 @@ impl Live {
                 id,
                 secrets,
             };
-            Feed::new(Box::new(source), broker)
+            let full = || {
+                let message = "too many logs are followed: end one, or ask again later";
+                ApiError::new(Code::TooManyRequests, message)
+            };
+            let place = self.logs.take(holder, 1).ok_or_else(full)?;
+            Ok(Feed::new(Box::new(source), broker, Some(place)))
         })?;
         let from = from.unwrap_or(Position::START);
-        Ok(feed.subscribe(Topic::All, Some(from), place).await?)
+        let places = (place, self.pages.clone(), holder);
+        Ok(feed.subscribe(Topic::All, Some(from), places).await?)
     }
 
-    fn place(&self) -> Result<OwnedSemaphorePermit, ApiError> {
-        let full = |_| {
+    fn place(&self, holder: &Holder) -> Result<Share, ApiError> {
+        let full = || {
             let message = "there are too many subscriptions: end one, or ask again later";
             ApiError::new(Code::TooManyRequests, message)
         };
-        let places = Arc::clone(&self.places);
-        places.try_acquire_owned().map_err(full)
+        self.places.take(holder, 1).ok_or_else(full)
     }
 
     /// Returns the feed of a stream. One that has ended is made anew, since its job may run again.
     fn feed(
         &self,
         stream: Stream,
-        make: impl FnOnce() -> Arc<Feed>,
+        make: impl FnOnce() -> Result<Arc<Feed>, ApiError>,
     ) -> Result<Arc<Feed>, ApiError> {
         let mut feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
         let known = feeds.get(&stream).and_then(Weak::upgrade);
@@ -106,11 +143,7 @@ impl Live {
             return Ok(feed);
         }
         feeds.retain(|_, feed| feed.strong_count() > 0);
-        if feeds.len() > LOGS {
-            let message = "too many logs are followed: end one, or ask again later";
-            return Err(ApiError::new(Code::TooManyRequests, message));
-        }
-        let feed = make();
+        let feed = make()?;
         feeds.insert(stream, Arc::downgrade(&feed));
         Ok(feed)
     }

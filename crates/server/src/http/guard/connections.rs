@@ -6,7 +6,10 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use axum::http::HeaderMap;
 use tokio_util::sync::CancellationToken;
+
+use super::proxies::Proxies;
 
 /// Default of the most connections of one address: more than a browser or a usual connection pool has.
 pub const PER_PEER: u16 = 64;
@@ -22,7 +25,7 @@ const RESERVED_PER_PEER: usize = 4;
 const HOST_MASK: u128 = !0 << 64;
 
 /// Limits on connections.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Limits {
     /// The most connections of all addresses together, beside the reserved ones.
     pub total: usize,
@@ -31,6 +34,8 @@ pub struct Limits {
     /// The most connections of one address that are older than [`TOKEN_GRACE`] and unauthenticated. `None` where no token
     /// is needed.
     pub unauthenticated: Option<usize>,
+    /// Proxies whose connections count towards the total alone: each has those of many clients.
+    pub proxies: Proxies,
 }
 
 /// All connections of a listener.
@@ -49,6 +54,8 @@ pub struct Permit {
     peer: IpAddr,
     local: SocketAddr,
     reserved: bool,
+    /// True for a connection of a trusted proxy.
+    of_proxy: bool,
     evicted: CancellationToken,
 }
 
@@ -97,15 +104,29 @@ impl Connections {
     /// Admits a connection, and evicts the oldest evictable one where there is no room. Where none is evictable, the new
     /// one is reserved for probes.
     pub fn admit(self: &Arc<Self>, peer: IpAddr, local: SocketAddr, now: Instant) -> Permit {
+        let of_proxy = self.limits.proxies.trusts(peer);
         let peer = host(peer);
         let evicted = CancellationToken::new();
         let mut table = self.table();
         let id = table.next;
         table.next += 1;
-        let reserved = !table.make_room(peer, self.limits);
+        let per_peer = match of_proxy {
+            true => usize::MAX,
+            false => self.limits.per_peer,
+        };
+        let reserved = !table.make_room(peer, (self.limits.total, per_peer));
         match reserved {
             true => table.insert_reserved(id, peer, evicted.clone()),
-            false => table.insert(id, (peer, now), evicted.clone()),
+            false => {
+                let entry = Entry {
+                    peer,
+                    since: now,
+                    authenticated: of_proxy,
+                    busy: 0,
+                    evicted: evicted.clone(),
+                };
+                table.insert(id, entry);
+            }
         }
         Permit {
             connections: Arc::clone(self),
@@ -113,6 +134,7 @@ impl Connections {
             peer,
             local,
             reserved,
+            of_proxy,
             evicted,
         }
     }
@@ -120,11 +142,11 @@ impl Connections {
 
 impl Table {
     /// Returns true if there is room for one more connection of an address, after an eviction if need be.
-    fn make_room(&mut self, peer: IpAddr, limits: Limits) -> bool {
+    fn make_room(&mut self, peer: IpAddr, (total, per_peer): (usize, usize)) -> bool {
         let of_peer = self.peers.get(&peer).map_or(0, BTreeSet::len);
-        let first = if of_peer >= limits.per_peer {
+        let first = if of_peer >= per_peer {
             self.of(peer).find(|(_, entry)| entry.is_evictable())
-        } else if self.open.len() >= limits.total {
+        } else if self.open.len() >= total {
             self.open
                 .iter()
                 .map(|(id, entry)| (*id, entry))
@@ -141,15 +163,8 @@ impl Table {
         ids.filter_map(|id| Some((*id, self.open.get(id)?)))
     }
 
-    fn insert(&mut self, id: u64, (peer, since): (IpAddr, Instant), evicted: CancellationToken) {
-        self.peers.entry(peer).or_default().insert(id);
-        let entry = Entry {
-            peer,
-            since,
-            authenticated: false,
-            busy: 0,
-            evicted,
-        };
+    fn insert(&mut self, id: u64, entry: Entry) {
+        self.peers.entry(entry.peer).or_default().insert(id);
         self.open.insert(id, entry);
     }
 
@@ -186,10 +201,24 @@ impl Table {
 }
 
 impl Permit {
-    /// The address of the client.
-    #[must_use]
-    pub fn peer(&self) -> IpAddr {
-        self.peer
+    /// The address of the client of a request, behind trusted proxies.
+    pub(super) fn client(&self, headers: &HeaderMap) -> IpAddr {
+        match self.of_proxy {
+            true => host(self.connections.limits.proxies.client(self.peer, headers)),
+            false => self.peer,
+        }
+    }
+
+    /// Returns true for a connection of a trusted proxy, which may say from where it comes.
+    pub(crate) fn is_of_proxy(&self) -> bool {
+        self.of_proxy
+    }
+
+    /// Admits the connection as one that comes from here.
+    pub(crate) fn moved(self, from: IpAddr, now: Instant) -> Self {
+        let (connections, local) = (Arc::clone(&self.connections), self.local);
+        drop(self);
+        connections.admit(from, local, now)
     }
 
     /// The address that the client connected to.
@@ -277,6 +306,7 @@ mod tests {
         total: 6,
         per_peer: 4,
         unauthenticated: Some(2),
+        proxies: Proxies::NONE,
     };
 
     fn peer(last: u8) -> IpAddr {
@@ -350,6 +380,27 @@ mod tests {
         assert_eq!(left(&others), RESERVED);
         drop((first, greedy, others));
         assert!(connections.table().reserved.is_empty());
+    }
+
+    #[test]
+    fn connections_of_a_proxy_count_towards_the_total_alone() {
+        let connections = Connections::new(Limits {
+            proxies: Proxies::new(vec!["10.0.0.1/32".parse().unwrap()]),
+            ..LIMITS
+        });
+        let of_proxy: Vec<_> = (0..5).map(|_| admit(&connections, 1)).collect();
+        of_proxy[0].end_grace(Instant::now() + TOKEN_GRACE);
+        let other = admit(&connections, 2);
+        let stays = |it: &Arc<Permit>| !it.is_reserved() && !it.evicted().is_cancelled();
+        assert!(of_proxy.iter().all(stays) && stays(&other));
+        // One that says from where it comes counts there.
+        let moved = Arc::into_inner(of_proxy.into_iter().next().unwrap()).unwrap();
+        let moved = moved.moved(peer(2), Instant::now());
+        assert_eq!(
+            (moved.client(&HeaderMap::new()), moved.is_of_proxy()),
+            (peer(2), false)
+        );
+        assert_eq!(connections.table().peers[&peer(2)].len(), 2);
     }
 
     #[test]

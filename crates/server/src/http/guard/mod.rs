@@ -1,10 +1,12 @@
-//! The guard in front of an HTTP server, one file for each check: [`host`], [`origin`], [`token`], [`connections`] and
-//! [`body`]. It knows nothing of the server behind it but its [`Profile`], so any server can take it.
+//! The guard in front of an HTTP server, one file for each check: [`host`], [`origin`], [`token`], [`connections`],
+//! [`proxies`], [`body`] and [`shares`]. It knows nothing of the server behind it but its [`Profile`], so any server can take it.
 
 mod body;
 mod connections;
 mod host;
 mod origin;
+mod proxies;
+mod shares;
 mod token;
 
 use std::borrow::Cow;
@@ -26,13 +28,15 @@ use futures_util::future::BoxFuture;
 
 use super::heads::TwoLengths;
 use super::{CUT_OFF, Closing};
-pub use body::{ALL_BODIES, Bodies, Received};
+pub use body::{ALL_BODIES, Bodies, Received, check_coding};
 pub(crate) use connections::TOKEN_GRACE;
 use connections::UNAUTHENTICATED;
 pub use connections::{Busy, Connections, Limits, PER_PEER, Permit};
 pub use host::Authority;
 pub(crate) use origin::FETCH_SITE;
 pub use origin::Origin;
+pub use proxies::{Network, Proxies};
+pub use shares::{Holder, Share, Shares};
 pub(crate) use token::bearer;
 pub use token::{InvalidToken, MAX_TOKEN, Token};
 
@@ -71,22 +75,28 @@ pub struct Guard {
     pub authenticate: Option<Arc<dyn Authenticate>>,
     /// The most connections of one address.
     pub peer_connections: u16,
+    /// Proxies that are believed when they name the address of a client.
+    pub proxies: Proxies,
     /// The server behind the guard.
     pub profile: Profile,
 }
 
 /// Checks the credentials of requests.
 pub trait Authenticate: fmt::Debug + Send + Sync {
-    /// Checks those of a request from `peer`. Adds to its extensions what the server behind has to know of its client.
+    /// Checks those of a request from this address. Adds to its extensions what the server behind has to know of its client.
     ///
     /// # Errors
     /// If the request gives wrong credentials, or none where it needs some.
     fn check<'a>(
         &'a self,
         head: &'a mut Parts,
-        peer: IpAddr,
+        client: IpAddr,
     ) -> BoxFuture<'a, Result<Admission, Refusal>>;
 }
+
+/// The address of the client of a request, behind trusted proxies.
+#[derive(Debug, Clone, Copy)]
+pub struct ClientAddress(pub IpAddr);
 
 /// Marks a request of a web page of another host that may call.
 #[derive(Debug, Clone, Copy)]
@@ -138,6 +148,7 @@ impl Guard {
             origins: Vec::new(),
             authenticate: None,
             peer_connections: 0,
+            proxies: Proxies::NONE,
             profile,
         }
     }
@@ -148,6 +159,7 @@ impl Guard {
             total,
             per_peer: self.peer_connections.into(),
             unauthenticated: self.authenticate.as_ref().map(|_| UNAUTHENTICATED),
+            proxies: self.proxies.clone(),
         }
     }
 
@@ -198,10 +210,12 @@ impl Guard {
         if is_foreign && asks && head.method == Method::OPTIONS {
             return Verdict::Preflight;
         }
+        let client = permit.client(&head.headers);
+        head.extensions.insert(ClientAddress(client));
         let Some(authenticate) = self.authenticate.as_ref().filter(|_| !is_probe) else {
             return Verdict::Admitted;
         };
-        match authenticate.check(head, permit.peer()).await {
+        match authenticate.check(head, client).await {
             Ok(Admission::Authenticated) => permit.authenticate(),
             Ok(Admission::Anonymous) => {}
             Err(refusal) => return Verdict::Refused(refusal),
