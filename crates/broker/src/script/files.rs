@@ -96,7 +96,6 @@ files![
     "lib/dependencies/batch_join.lua",
     "lib/dependencies/batch_scan.lua",
     "lib/dependencies/dependencies.lua",
-    "lib/dependencies/recorded_prerequisites.lua",
     "lib/enqueue/drop_job.lua",
     "lib/enqueue/enqueue_args.lua",
     "lib/enqueue/enqueue_fast.lua",

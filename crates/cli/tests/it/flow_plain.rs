@@ -210,7 +210,7 @@ fn plain_flows_wait(layout: &str, database: u32, prefix: &'static str) {
     assert_eq!(client.run("v", first), format!("{prefix}job:12:21"));
     assert_eq!(client.run("v", second), format!("{prefix}job:12:22"));
     client.ends("35", "finished", "{\"22\":\"{\\\"b\\\":\\\"2\\\"}\"}");
-    // A key of ours that somebody has overwritten.
+    // The record of a flow of Meshwork is overwritten.
     let ours = format!("{prefix}flow:1");
     client.plain.ask::<String>(&["SET", &ours, "x"]).unwrap();
     let list = ground

@@ -246,7 +246,8 @@ fn the_graph_as_flow_dag_shows_it() {
     let dag = Dag::new(&plan, of, |n| JobState {
         status: Some(status[n].to_owned()),
         error: (n == 1).then(|| "broken".to_owned()),
-        ..JobState::default()
+        started_ms: (n == 1).then_some(1_500),
+        finished_ms: (n == 1).then_some(2_999),
     });
     let dag = serde_json::to_value(dag.unwrap()).unwrap();
     assert_eq!(dag["levels"], serde_json::json!([["a"], ["b", "d"], ["c"]]));
@@ -254,6 +255,7 @@ fn the_graph_as_flow_dag_shows_it() {
     assert_eq!(dag["edges"], serde_json::json!(edges));
     let node = serde_json::json!({
         "id": "b", "script_type": "osis", "status": "error", "depends": ["a"], "level": 2, "error": "broken",
+        "started_at": 1, "finished_at": 2, "started_ms": 1_500, "finished_ms": 2_999,
     });
     assert_eq!(dag["nodes"][1], node);
     assert_eq!(dag["nodes"][4]["level"], 0);

@@ -1,5 +1,3 @@
--- Times as text.
-
 -- Formats ms since 1970 as ISO 8601 in UTC. Days are counted in eras of 400 years that begin in March.
 local dates = {}
 local function iso(ms)

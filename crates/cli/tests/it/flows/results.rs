@@ -119,8 +119,6 @@ fn a_text_stays_a_text() {
         let id = view["id"].to_string();
         let status = ground.run(&["flow", "status", &id, "--json"]).ok().json();
         assert_eq!(status["outputs"], outputs);
-        let dag = ground.run(&["flow", "dag", &id, "--json"]).ok().json();
-        assert_eq!(dag["result"], outputs);
     }
     let run = ["flow", "run", "texts.yaml", "--set", "x=\"q\""];
     let done = ground.run(&run).ok();
@@ -223,10 +221,6 @@ fn times_have_milliseconds_and_their_order() {
     assert!(last <= ms(&view["ended_at"]), "{view}");
     // Three ends at whole seconds: one of 10^9 runs.
     assert!(odd > 0, "{view}");
-    let dag = ground.run(&["flow", "dag", "1", "--json"]).ok().json();
-    let node = &dag["nodes"][0];
-    assert_eq!(node["finished_ms"], ms(&jobs[0]["ended_at"]));
-    assert_eq!(node["finished_at"], ms(&jobs[0]["ended_at"]) / 1000);
     let job = jobs[0]["id"].as_str().unwrap();
     let shown = ["job", "show", job, "--context", "1", "--json"];
     let shown = ground.run(&shown).ok().json();

@@ -97,7 +97,8 @@ fn a_deployed_flow_runs_by_name_and_by_its_schedule() {
     let retry = ground
         .run(&["flow", "list", "--name", "sum", "--json"])
         .ok();
-    assert_eq!(retry.stdout.lines().count(), 1, "{}", retry.stdout);
+    // No worker has the flow of the slot yet.
+    assert_eq!(retry.stdout.lines().count(), 2, "{}", retry.stdout);
     file("", 20);
     ground.run(&["flow", "deploy", "sum.yaml"]).ok();
     let run = ground.run(&["flow", "run", "sum"]).ok();
@@ -125,7 +126,7 @@ fn the_flow_of_a_slot_is_seen_before_a_worker_has_it() {
     let Some(ground) = Ground::embedded() else {
         return;
     };
-    let flow = "flow: f\nschedule: '@daily'\njobs: {a: {script: '42', type: osis}}\n";
+    let flow = "flow: f\nschedule: {cron: '0 0 * * *', overlap: allow}\njobs: {a: {script: '42', type: osis}}\n";
     ground.file("f.yaml", flow);
     ground.run(&["flow", "deploy", "f.yaml"]).ok();
     let shown = |command: &[&str]| ground.run(&[command, &["--json"]].concat()).ok().json();
@@ -147,7 +148,6 @@ fn the_flow_of_a_slot_is_seen_before_a_worker_has_it() {
         .map(|line| json(line)["id"].clone())
         .collect();
     assert_eq!(ids, [2, 1]);
-    assert_eq!(shown(&["flow", "dag", "1"])["nodes"][0]["id"], "a");
     ground.run(&["flow", "cancel", "2"]).ok();
     let _worker = ground.worker(&["--context", "1", "--type", "osis"]);
     ground.run(&["flow", "status", "1", "--wait"]).ok();

@@ -300,11 +300,8 @@ fn an_environment_that_cannot_be_fails_its_job() {
         env.insert("V".to_owned(), "{{a.result}}".into());
         let decider = Decider::new(&of_result).unwrap();
         assert_eq!(decider.check_environments(), Ok(()));
-        let values = BTreeMap::from([("a", json!(value))]);
-        let world = World {
-            values,
-            ..World::default()
-        };
+        let mut world = World::default();
+        world.values.insert("a", json!(value));
         let report = world.run(&of_result);
         let Some(End::Failed(error)) = report.state.jobs[1].phase.end() else {
             panic!("{}", ends(&of_result, &report));

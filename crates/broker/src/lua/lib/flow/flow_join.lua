@@ -1,5 +1,34 @@
---- @include flow/flow_moves, dependencies/recorded_prerequisites
+--- @include flow/flow_moves, dependencies/dependencies, foreign_prerequisites, element
 -- Moves of a step that takes up a flow of a plain client. Its jobs are in queues already, or wait for others in no queue.
+local SEARCHED = 10000 -- entries of a queue that are searched for a job, the oldest first
+local LONGEST_QUOTE = 60 -- bytes
+
+-- Returns true if one of these does not exist. A job waits for it as long as its timeout, for others without a limit.
+local function lacks(ids)
+  for _, id in ipairs(ids) do if not status_of(id) then return true end end
+end
+
+-- Lets a job wait for the prerequisites in its record. If they have ended and it is in no queue, the watchdog queues it.
+local function await_recorded(of, key, has, queue)
+  if has.mw_attempt or has.mw_reply then return end
+  local seen, ids, open, why = {}, {}
+  local field = read_prerequisites(key, has, seen, ids)
+  if field then
+    why = 'unreadable: its field `' .. field .. '` is no list of ' .. PREREQUISITES .. ': `'
+      .. string.sub(has[field], 1, LONGEST_QUOTE) .. '`'
+  elseif seen[key] then why = 'prerequisite ' .. key .. ' is the job itself'
+  elseif #ids > MOST_PREREQUISITES then why = 'it has more than ' .. MOST_PREREQUISITES .. ' prerequisites'
+  else open, why = unmet(ids, has.mw_on_failure, true) end
+  if open and #open == 0 then
+    if #ids == 0 or queue ~= '' and try('LPOS', queue, key, 'RANK', -1, 'MAXLEN', SEARCHED) then return end
+    open = ids
+  end
+  redis.call('HDEL', key, 'mw_lock', 'mw_seen')
+  unwatch(key)
+  redis.call('HSET', key, 'mw_attempt', 0, 'mw_queue', queue)
+  if open then await_prerequisites(key, key, queue, open, of.now, lacks(open) and timeout_of(has) or nil)
+  else fail_job(key, key, has, why, of.now, nil, '', false, field and 'unreadable' or 'prerequisite') end
+end
 
 -- Links a job to its flow: place, name, number, key, queue, the environment that was read, the new one ('' for no change),
 -- 1 to count a missing job. A job whose environment has changed meanwhile is linked by a later step.
@@ -27,11 +56,11 @@ function flow_moves.join(of, a)
   if not joins then return end
   -- A wait that a claim has begun has no limit in a flow either.
   if has.mw_waiting then
-    if not limit_of(has, awaited(has.mw_waiting), true) then redis.call('HDEL', key, 'mw_expires') end
+    if not lacks(awaited(has.mw_waiting)) then redis.call('HDEL', key, 'mw_expires') end
     return
   end
   has.mw_queue, has.mw_with = has.mw_queue or queue, '1'
-  waits(key, key, has, has.mw_queue, of.now, nil, true)
+  await_recorded(of, key, has, has.mw_queue)
 end
 
 -- All jobs have joined: the plan

@@ -3,10 +3,7 @@
 -- (`lib/layout_context/layout.lua`).
 
 local stamp = iso
-
--- Return the field of a time in a record, and its value.
-local function created(ms) return 'created_at', stamp(ms) end
-local function updated(ms) return 'updated_at', stamp(ms) end
+local function created(ms) return 'created_at', iso(ms) end local function updated(ms) return 'updated_at', iso(ms) end
 
 -- Returns true for a key of this namespace: all keys of jobs are, since scripts put its prefix before each id.
 local function own_key() return true end

@@ -24,8 +24,7 @@ local function raise(base, what, by, now)
   end
   redis.call('HSET', JOB .. id, 'id', id, 'status', 'dispatched', 'mw_alert_of', base, 'mw_input', table.concat(input, ',') .. '}',
     unpack(record))
-  redis.call('HSET', JOB .. id, created(now))
-  redis.call('HSET', JOB .. id, updated(now))
+  redis.call('HSET', JOB .. id, created(now)) redis.call('HSET', JOB .. id, updated(now))
   count(of.queue, 'created')
   event(id, 'enqueue', by, what)
   local has = {mw_queue = of.queue, mw_reply = '0'}
