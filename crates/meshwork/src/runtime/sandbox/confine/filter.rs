@@ -156,7 +156,7 @@ pub(super) enum UnixSockets {
     Pairs,
 }
 
-/// What is in reach of a run, apart from files.
+/// Reach of a run, apart from files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Surroundings {
     pub(super) unix: UnixSockets,

@@ -41,7 +41,7 @@ enum Version {
     V2,
 }
 
-/// What a hierarchy counts.
+/// Resources that a hierarchy counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Counts {
     memory: bool,
