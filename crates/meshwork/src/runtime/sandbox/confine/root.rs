@@ -121,7 +121,8 @@ fn fill_dev() -> io::Result<()> {
         let (from, to) = (Path::new(OLD).join("dev").join(name), dev.join(name));
         if from.exists() {
             File::create(&to)?;
-            bind(&from, &to, MountFlags::NOEXEC)?;
+            // It can be written, but its mode, owner and times, which are those of the host, cannot be changed.
+            bind(&from, &to, MountFlags::NOEXEC | MountFlags::RDONLY)?;
         }
     }
     for (name, target) in DEVICE_LINKS {

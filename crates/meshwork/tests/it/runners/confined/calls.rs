@@ -97,6 +97,11 @@ fn host(outside: &Path, other: &Child) -> Vec<String> {
         let metadata = fs::metadata(path).unwrap();
         all.push(format!("{path:?} {:o} {}", metadata.mode(), metadata.uid()));
     }
+    for name in ["null", "zero", "random", "urandom"] {
+        let device = fs::metadata(Path::new("/dev").join(name)).unwrap();
+        let of_device = [device.mode(), device.uid(), device.gid()];
+        all.push(format!("{name}: {of_device:?} {}", device.mtime()));
+    }
     for entry in fs::read_dir(outside).unwrap().flatten() {
         let metadata = entry.metadata().unwrap();
         let content = fs::read(entry.path()).unwrap();
