@@ -226,7 +226,7 @@ impl Error {
     /// Returns whether a Cluster refused the call, since the keys of its slot are moving to another node.
     #[must_use]
     pub fn is_moving(&self) -> bool {
-        matches!(self, Self::Call { source, .. } if matches!(source.code(), Some("ASK" | "TRYAGAIN")))
+        matches!(self, Self::Call { source, .. } if moves(source))
     }
 
     /// Returns whether the server had no memory for the call.
@@ -287,16 +287,16 @@ impl Error {
 /// Returns the remedy for an error of the server, if known.
 fn hint(source: &redis::RedisError) -> &'static str {
     match source.code() {
+        _ if moves(source) => {
+            " (it is moving to another node, and keys are on both: repeat the call after the move; `redis-cli --cluster fix` \
+             ends a move that was left half-way)"
+        }
         Some("OOM") => " (its memory is full: raise maxmemory, or delete what is not needed)",
         Some("NOPERM") => {
             " (its ACL does not let this user: the needed rights are in docs/operations.md, \"An ACL user\")"
         }
         Some("READONLY") => {
             " (it is a replica: give the address of the primary, or redis+sentinel:// to find it)"
-        }
-        Some("ASK" | "TRYAGAIN") => {
-            " (it is moving to another node, and keys are on both: repeat the call after the move; `redis-cli --cluster fix` \
-             ends a move that was left half-way)"
         }
         Some("CLUSTERDOWN") => {
             " (the cluster serves no slot, or not this one: `redis-cli --cluster check` names the reason)"
@@ -414,10 +414,19 @@ const PASSING: [&str; 14] = [
 
 /// Messages of such errors that have no code: a script whose keys are moving to another node of the cluster, and a
 /// server with too many clients.
-const PASSING_WORDS: [&str; 2] = [
-    "attempted to access a non local key",
-    "max number of clients reached",
-];
+const PASSING_WORDS: [&str; 2] = [NON_LOCAL, "max number of clients reached"];
+const NON_LOCAL: &str = "attempted to access a non local key";
+
+/// Returns whether a node of a cluster refused a call, since the keys of its slot are moving to another node.
+pub(crate) fn moves(error: &redis::RedisError) -> bool {
+    match error.code() {
+        Some("ASK" | "TRYAGAIN") => true,
+        Some("ERR") => error
+            .detail()
+            .is_some_and(|detail| detail.contains(NON_LOCAL)),
+        _ => false,
+    }
+}
 
 /// Returns whether a server refused a call for a temporary reason.
 pub(crate) fn passes(error: &redis::RedisError) -> bool {

@@ -27,7 +27,7 @@ use redis::{
 use tokio::sync::OnceCell;
 
 use crate::Outages;
-use crate::error::timed_out;
+use crate::error::{moves, timed_out};
 pub use connect_error::ConnectError;
 pub(crate) use dial::CLIENT_NAME;
 pub use locate::SlotMap;
@@ -72,20 +72,13 @@ fn of_node(node: &ConnectionAddr, error: RedisError) -> RedisError {
     io::Error::new(kind, format!("node {node}: {error}")).into()
 }
 
-/// Codes of a cluster's errors that are about a slot, or about the node that should have it.
-const OF_SLOT: [&str; 7] = [
-    "ASK",
-    "CLUSTERDOWN",
-    "LOADING",
-    "MASTERDOWN",
-    "MOVED",
-    "READONLY",
-    "TRYAGAIN",
-];
+/// Codes of a cluster's errors that are about a slot, or about the node that should have it, beside those of [`moves`].
+const OF_SLOT: [&str; 5] = ["CLUSTERDOWN", "LOADING", "MASTERDOWN", "MOVED", "READONLY"];
 
 /// Names the slot and its node in an error of a cluster.
 fn of_slot(slot: u16, node: &ConnectionAddr, error: RedisError) -> RedisError {
-    let code = error.code().filter(|code| OF_SLOT.contains(code));
+    let code = error.code();
+    let code = code.filter(|code| OF_SLOT.contains(code) || moves(&error));
     let Some(code) = code.map(str::to_owned) else {
         return of_node(node, error);
     };

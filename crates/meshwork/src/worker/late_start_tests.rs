@@ -1,6 +1,7 @@
 //! Claimed jobs whose lease is over before they start: they go back, whatever they waited for. The leases last an hour,
 //! so that no renewal comes in between.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use meshwork_model::name::JobId;
 use meshwork_model::outcome::FailureKind;
 use meshwork_model::state::Status;
 use meshwork_test_servers::eventually;
+use serde::{Deserialize, Deserializer};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -79,14 +81,27 @@ async fn a_job_that_waits_to_run_alone_does_not_start_after_its_lease() {
     worker.stop().await;
 }
 
+/// Number of payloads that were read. Each joins its group in the same step.
+static READ: AtomicUsize = AtomicUsize::new(0);
+
+/// A payload whose reading is counted.
+struct Payload(String);
+
+impl<'de> Deserialize<'de> for Payload {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        READ.fetch_add(1, Ordering::SeqCst);
+        String::deserialize(deserializer).map(Self)
+    }
+}
+
 #[tokio::test]
 async fn a_group_leaves_out_jobs_whose_lease_is_over() {
     let (clock, forward) = manual();
     let client = Client::in_memory();
     let calls = Arc::new(Mutex::new(Vec::new()));
     let called = Arc::clone(&calls);
-    let group = move |jobs: Vec<(String, JobContext)>| {
-        let jobs: Vec<_> = jobs.into_iter().map(|(payload, _)| payload).collect();
+    let group = move |jobs: Vec<(Payload, JobContext)>| {
+        let jobs: Vec<_> = jobs.into_iter().map(|(payload, _)| payload.0).collect();
         let results = jobs.iter().map(|_| Ok::<_, String>(())).collect();
         called.lock().unwrap().push(jobs);
         std::future::ready::<Vec<_>>(results)
@@ -98,7 +113,10 @@ async fn a_group_leaves_out_jobs_whose_lease_is_over() {
         .handle_batch("pairs", pairs, group);
     let worker = worker.start().await.unwrap();
     let old = enqueue(&client, "pairs", "old").await;
-    becomes(&client, &old, Status::Started).await;
+    eventually("the job waits for another one", PATIENCE, async || {
+        (READ.load(Ordering::SeqCst) == 1).then_some(())
+    })
+    .await;
     forward(TWO_HOURS);
     let new = enqueue(&client, "pairs", "new").await;
     client.result(&new, PATIENCE).await.unwrap();

@@ -25,11 +25,11 @@ on_all_data! {
             request.to_string()
         };
         let created = waits("/v1/jobs", &job("created").to_string());
-        let run = waits("/v1/jobs/run", &job("run").to_string());
+        let run = waits("/v1/jobs/run", &job("ran").to_string());
         let batch = waits("/rpc", &format!("[{},{}]", calls("job.create", &job("one")), calls("job.run", &job("two"))));
         let mut socket = socket::open(&server);
         socket.send(&calls("job.create", &job("socket")));
-        for id in ["created", "run", "one", "two", "socket"] {
+        for id in ["created", "ran", "one", "two", "socket"] {
             eventually("the job is stored", || (server.rest("GET", &format!("/v1/jobs/{id}"), &json!({})).0 == 200).then_some(()));
         }
         let hero = waits("/rpc", &calls("play", &json!({"script": "1"})));
@@ -42,7 +42,7 @@ on_all_data! {
         assert_eq!((created.status, created.json()), (202, json!({"id": "created", "job": null})));
         let run = came(run);
         assert_eq!((run.status, &run.json()["code"]), (408, &json!("timeout")), "{}", run.body);
-        assert!(run.body.contains("run has not ended"), "{}", run.body);
+        assert!(run.body.contains("ran has not ended"), "{}", run.body);
         let batch = came(batch).json();
         assert_eq!((&batch[0]["result"]["id"], &batch[1]["error"]["code"]), (&json!("one"), &json!(-32008)), "{batch}");
         for late in [hero, result] {

@@ -168,7 +168,7 @@ fn within<'a>(args: &[&'a str], namespace: &'a str) -> Vec<&'a str> {
 }
 
 /// Commands that need keys which are on two nodes, or whose node is not known.
-const COMMANDS: [&[&str]; 26] = [
+const COMMANDS: [&[&str]; 25] = [
     &["job", "enqueue", "a.rhai", "--id", "new"],
     &["job", "enqueue", "a.rhai", "--priority", "high"],
     &["job", "wait", "j1"],
@@ -191,7 +191,6 @@ const COMMANDS: [&[&str]; 26] = [
     &["schedule", "list"],
     &["schedule", "add", "x", "--every", "5s", "a.rhai"],
     &["batch", "create"],
-    &["events"],
     &["rpc", "job.get", "{\"id\":\"j1\"}"],
     &["rpc", "job.create", "{\"type\":\"osis\",\"script\":\"1\"}"],
     &["worker", "--type", "osis"],
