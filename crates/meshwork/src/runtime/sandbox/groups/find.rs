@@ -235,9 +235,9 @@ mod tests {
 28 25 0:25 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw
 ";
 
-    fn groups(mounts: &str, own: &str) -> Vec<(Version, Counts, String)> {
+    fn groups(mounts: &str, own: &str) -> Vec<(Version, Counts, PathBuf)> {
         let all = own_groups(mounts, own).into_iter();
-        all.map(|own| (own.version, own.counts, own.group.display().to_string()))
+        all.map(|own| (own.version, own.counts, own.group))
             .collect()
     }
 
@@ -254,7 +254,10 @@ mod tests {
             processes: true,
             cpu: true,
         };
-        let at = |version, counts, path: &str| (version, counts, format!("/sys/fs/cgroup/{path}"));
+        let at = |version, counts, path: &str| {
+            let group = Path::new("/sys/fs/cgroup").join(path);
+            (version, counts, group)
+        };
         assert_eq!(
             groups(HYBRID, own),
             [
@@ -269,7 +272,7 @@ mod tests {
     fn only_groups_below_the_mount_are_used() {
         let mounts = "30 20 0:25 /docker/1 /cgroup rw - cgroup2 cgroup rw,nsdelegate\n";
         let found = groups(mounts, "0::/docker/1/x\n");
-        assert_eq!(found[0].2, "/cgroup/x");
+        assert_eq!(found[0].2, Path::new("/cgroup/x"));
         assert_eq!(groups(mounts, "0::/docker/2\n"), []);
         assert_eq!(groups(mounts, "0::/docker/1/../2\n"), []);
         assert_eq!(groups("", "0::/\n"), []);
