@@ -222,7 +222,8 @@ impl Method {
             self.place(&call, &mut params).await?;
             (self.run)(call, params).await
         };
-        let run = watched.while_allowed(run);
+        // It is large, and would be copied.
+        let run = Box::pin(watched.while_allowed(run));
         if self.waits {
             return unless_away(&broker, true, run).await;
         }

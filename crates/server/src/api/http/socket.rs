@@ -59,8 +59,6 @@ const OUTGOING: usize = 2;
 const PING_EVERY: Duration = Duration::from_secs(30);
 /// Time without any frame after which a socket is closed: a client answers pings.
 const IDLE: Duration = Duration::from_secs(75);
-/// Time for a client to take the last frame.
-const WRITE_WITHIN: Duration = Duration::from_secs(10);
 
 /// Opens a socket: `GET /rpc`.
 pub(super) async fn open(
