@@ -141,7 +141,7 @@ enum Attack {
 fn reads_nothing(name: &str, answer: &Value) {
     // Errors repeat what was sent, and the document has words alone. Own jobs may have any name as a tag.
     let result = answer["result"].to_string();
-    let is_read = result.contains("outside") && name != "rpc.discover";
+    let is_read = result.contains("not-ours") && name != "rpc.discover";
     let notice = answer["params"].to_string();
     let is_told = notice.contains("node-job") || notice.contains("{ctx:1}");
     assert!(!is_read && !is_told, "{name}: {answer}");
@@ -220,7 +220,7 @@ fn shows(browser: &Browser, dice: &mut Dice) -> bool {
     let sign = if page.contains('?') { '&' } else { '?' };
     let came = browser.get(&format!("{page}{sign}{context}"));
     let body = &came.body;
-    assert!(!body.contains("outside"), "{page} {context}: {body}");
+    assert!(!body.contains("not-ours"), "{page} {context}: {body}");
     came.status == 200
 }
 
@@ -228,7 +228,7 @@ fn shows(browser: &Browser, dice: &mut Dice) -> bool {
 fn neighbour(api: &Api, head: &str, number: usize) -> Duration {
     let began = Instant::now();
     let number = 100 + number;
-    let job = json!({"type": "osis", "script": "outside", "tags": ["outside"], "id": number.to_string(), "delay": "1h"});
+    let job = json!({"type": "osis", "script": "not-ours", "tags": ["not-ours"], "id": number.to_string(), "delay": "1h"});
     let made = api.rpc("job.create", &job, head);
     assert!(made["result"]["id"].is_string(), "{made}");
     let read = api.rpc("job.get", &json!({"id": number.to_string()}), head);
@@ -278,7 +278,7 @@ fn people(ground: &Ground, redis: &RealServer) -> (Vec<(&'static str, Attack)>, 
         let words: Vec<_> = words.split(' ').collect();
         key(ground, name, &words)
     };
-    let next = made("outside-neighbour", "--scope admin --context 1 --actor 1");
+    let next = made("not-ours-neighbour", "--scope admin --context 1 --actor 1");
     let bound = made("bound", "--scope admin --context 2 --actor 2");
     let viewer = bearer(&made("viewer", "--context 2 --actor 2"));
     let wide = made("wide", &format!("--scope admin --actor {second}"));
@@ -368,7 +368,7 @@ fn neighbour_is_whole(ground: &Ground, plain: &mut Plain, many: usize) {
             ("dispatched", "1"),
             "{job}"
         );
-        assert!(record[2].contains("outside"), "{job}");
+        assert!(record[2].contains("not-ours"), "{job}");
     }
     let file = ["context", "audit", "1", "--to", "trail.jsonl"];
     ground.run(&file).ok();

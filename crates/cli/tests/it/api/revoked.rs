@@ -217,7 +217,8 @@ fn each_kind_of_connection_ends_with_its_rights() {
         return;
     };
     ground.file("a.py", "1");
-    ground.run(&["context", "create"]).ok();
+    let create = ["context", "create", "--layout", "prefix"];
+    ground.run(&create).ok();
     ground
         .run(&["job", "enqueue", "a.py", "--id", "held", "--delay", "1h"])
         .ok();

@@ -18,9 +18,9 @@ pub(crate) fn key(ground: &Ground, name: &str, words: &[&str]) -> String {
 }
 
 /// Context 1 of actor 1, and context 2 of actor 2, who is an admin of both. What is outside of context 2 has the name `node-…`, or
-/// the mark `outside`.
+/// the mark `not-ours`.
 pub(crate) fn tenants(ground: &Ground) {
-    ground.file("outside.py", "print('outside')");
+    ground.file("outside.py", "print('not-ours')");
     for words in [
         &["context", "create", "--layout", "prefix"][..],
         &["actor", "create", "--key", "tenant.key"],
@@ -39,7 +39,7 @@ pub(crate) fn tenants(ground: &Ground) {
             "enqueue",
             "outside.py",
             "--tag",
-            "outside",
+            "not-ours",
             "--id",
             "node-job",
             "--delay",
@@ -50,7 +50,7 @@ pub(crate) fn tenants(ground: &Ground) {
             "enqueue",
             "outside.py",
             "--tag",
-            "outside",
+            "not-ours",
             "--context",
             "1",
             "--delay",
@@ -102,7 +102,7 @@ fn outside(plain: &mut Plain) -> BTreeMap<String, Vec<u8>> {
 
 /// Returns true for a text that has something from outside of context 2.
 pub(crate) fn is_outside(text: &str) -> bool {
-    ["outside", "node-job", "node-queue", "node-schedule"]
+    ["not-ours", "node-job", "node-queue", "node-schedule"]
         .iter()
         .any(|mark| text.contains(mark))
 }
@@ -156,7 +156,7 @@ fn a_tenants_key_calls_each_method_in_its_context_alone() {
         return;
     };
     tenants(&ground);
-    let root = bearer(&key(&ground, "outside-root", &["--scope", "admin"]));
+    let root = bearer(&key(&ground, "not-ours-root", &["--scope", "admin"]));
     let words = ["--scope", "admin", "--context", "2", "--actor", "2"];
     let tenant = bearer(&key(&ground, "tenant", &words));
     let server = Server::start(&ground, &[]);
@@ -218,7 +218,7 @@ fn hero_names_are_refused(server: &Server, tenant: &str) {
         .filter(|method| !of_caller.contains(&method.name))
     {
         let wrapped = json!({"id": 1, "context_id": 1, "script": "1", "script_type": "osis", "jobs": [1],
-            "message": "outside", "pubkey": ""});
+            "message": "x", "pubkey": ""});
         let params = match method.dialect {
             Dialect::Coordinator => json!({"params": wrapped}),
             _ => {
@@ -260,7 +260,7 @@ fn streams_are_those_of_the_context(ground: &Ground, server: &Server, tenant: &s
     assert_eq!(socket.call("subscribe", &other)["error"]["code"], -32003);
     socket.subscribe(&json!({"topic": "events"}));
     ground
-        .run(&["job", "enqueue", "outside.py", "--id", "outside-2"])
+        .run(&["job", "enqueue", "outside.py", "--id", "node-job-2"])
         .ok();
     let made = server.rpc(
         "job.create",
