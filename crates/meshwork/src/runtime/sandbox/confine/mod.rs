@@ -24,7 +24,7 @@ use meshwork_model::sandbox::{Limit, Profile};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::SigSet;
 use rustix::event::{PollFd, PollFlags};
-use rustix::fs::fstat;
+use rustix::fs::{FileType, fstat};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{
     DumpableBehavior, Signal, set_dumpable_behavior, set_parent_process_death_signal, setsid,
@@ -86,7 +86,7 @@ fn start(launcher: &Worker, mut args: impl Iterator<Item = OsString>) -> io::Res
         return Ok(());
     }
     let mut command = Command::new(&program);
-    command.args(args).stdin(inherited.input);
+    command.args(args).stdin(own_input(inherited.input)?);
     command.envs(inherited.environment.read()?);
     if let Some(calls) = &inherited.calls {
         pass_on(calls, &mut command)?;
@@ -115,6 +115,15 @@ fn confine(orders: &Orders, place: &Place) -> io::Result<(Option<File>, Enforced
     privileges::leave_no_dump()?;
     privileges::drop_all()?;
     Ok((limited, restrict(&view, orders, place, is_first)?))
+}
+
+/// Returns the input of the program. `/dev/null` is opened anew: by the descriptor of the worker, a run of root could change
+/// the mode of the host's device.
+fn own_input(input: OwnedFd) -> io::Result<OwnedFd> {
+    match FileType::from_raw_mode(fstat(&input)?.st_mode) {
+        FileType::CharacterDevice => Ok(File::open("/dev/null")?.into()),
+        _ => Ok(input),
+    }
 }
 
 /// Lets the program inherit the socket for its requests, and names it.

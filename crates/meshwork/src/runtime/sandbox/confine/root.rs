@@ -223,9 +223,9 @@ fn show(path: &Path, access: Access, mounts: &Mounts) -> io::Result<()> {
         Access::Read => MountFlags::RDONLY,
         Access::Write => MountFlags::empty(),
     };
-    // A device is shown by its own name only, so that it can be used.
+    // A device is shown by its own name only, and keeps its mode.
     let own = match is_device(&from) {
-        true => MountFlags::empty(),
+        true => MountFlags::RDONLY,
         false => MountFlags::NODEV,
     };
     protect(path, access | own)?;

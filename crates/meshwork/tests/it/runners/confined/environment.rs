@@ -256,8 +256,8 @@ fn variables_of_a_job_act_only_in_its_confined_processes() {
     }
 }
 
-/// Processes of this program below this one, and their variables.
-fn helpers(parent: u32) -> Vec<Vec<u8>> {
+/// Variables of the launchers below a process whose arguments have a word.
+fn launchers(parent: u32, word: &str) -> Vec<Vec<u8>> {
     let read = |pid: u32, file: &str| fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
     let mut found = Vec::new();
     for task in fs::read_dir(format!("/proc/{parent}/task"))
@@ -271,9 +271,11 @@ fn helpers(parent: u32) -> Vec<Vec<u8>> {
             .filter_map(|pid| pid.parse().ok())
         {
             let words = String::from_utf8_lossy(&read(child, "cmdline")).replace('\0', " ");
-            if words.contains(" __sandbox launch ") || words.contains(" __sandbox confine ") {
+            let is_launcher =
+                words.contains(" __sandbox launch ") || words.contains(" __sandbox confine ");
+            if is_launcher && words.contains(word) {
                 found.push(read(child, "environ"));
-                found.extend(helpers(child));
+                found.extend(launchers(child, word));
             }
         }
     }
@@ -293,11 +295,8 @@ async fn launchers_have_no_variables() {
         for pipe in [&here, &there] {
             mknodat(CWD, pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         }
-        let script = format!(
-            "#!/bin/sh\necho >{}; read x <{}",
-            here.display(),
-            there.display()
-        );
+        let script = "#!/bin/sh\necho >\"$1\"; read x <\"$2\"";
+        let script = serde_json::json!({ "script": script, "args": [here, there] }).to_string();
         let env = serde_json::json!({ "LD_BIND_NOW": "1", "A": "b" }).to_string();
         let fields = [("script", script.as_str()), ("env_vars", &env)];
         let job: Job = job(&fields.map(|(n, v)| (n, v.as_bytes())));
@@ -306,8 +305,8 @@ async fn launchers_have_no_variables() {
         run.confinement.write.push(shared.0.clone());
         let running = tokio::spawn(async move { builtin("exec").unwrap().run(run).await });
         let found = tokio::task::spawn_blocking(move || {
-            fs::read(here).unwrap();
-            let found = helpers(std::process::id());
+            fs::read(&here).unwrap();
+            let found = launchers(std::process::id(), here.to_str().unwrap());
             fs::write(there, "\n").unwrap();
             found
         });

@@ -2,12 +2,12 @@
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use meshwork::runtime::{Confinement, sandbox_host};
+use meshwork::runtime::{Confinement, builtin, sandbox_host};
 use meshwork_model::outcome::FailureKind;
 use meshwork_model::sandbox::{Limit, Profile};
 
 use super::super::LAUNCHED;
-use super::super::support::{failure, output};
+use super::super::support::{PATIENCE, failure, output, run_of, script, within};
 use super::escape::WITHOUT_NAMESPACES;
 use super::{NOBODY, is_root, need_python, need_sandbox, python_in, run_again, run_in};
 
@@ -109,6 +109,15 @@ async fn mounts() {
         std::fs::create_dir(path).unwrap();
     }
     let text = "
+import os
+for device in ('/dev/null', '/dev/urandom'):
+    open(device, 'w').write('x')
+    for change in (lambda: os.chmod(device, 0o666), lambda: os.utime(device), lambda: os.chown(device, 0, 0)):
+        try:
+            change()
+        except OSError:
+            continue
+        raise SystemExit('a device of the host was changed')
 lines = [line.split() for line in open('/proc/self/mountinfo')]
 result = [[line[4], line[5]] for line in lines]";
     for profile in [Profile::Standard, Profile::Strict] {
@@ -127,6 +136,8 @@ result = [[line[4], line[5]] for line in lines]";
                 let is_device = path.starts_with("/dev/") && path != "/dev/shm";
                 assert!(has("nosuid"), "{path} {flags}");
                 assert!(has("nodev") || is_device, "{path} {flags}");
+                let is_terminal = path == "/dev/pts";
+                assert!(has("ro") || is_terminal || !is_device, "{path} {flags}");
             }
         }
     }
@@ -202,6 +213,27 @@ async fn the_input_can_be_opened_by_its_name() {
             let report = run_in(Confinement::of(profile), "python", text, "").await;
             assert_eq!(output(&report), "", "{profile}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_script_without_input_has_no_device_of_the_host() {
+    need_sandbox!();
+    if sandbox_host().await.unwrap().namespaces.is_err() {
+        return;
+    }
+    let text = "import os, stat, sys
+assert stat.S_ISCHR(os.fstat(0).st_mode) and sys.stdin.read() == ''
+try:
+    os.fchmod(0, 0o666)
+    result = 'changed'
+except OSError:
+    result = 'refused'";
+    for profile in [Profile::Standard, Profile::Strict] {
+        let (mut run, _stop) = run_of(script(text), PATIENCE);
+        run.confinement = Confinement::of(profile);
+        let report = within(builtin("python").unwrap().run(run)).await;
+        assert_eq!(output(&report), "refused", "{profile}");
     }
 }
 
