@@ -18,7 +18,7 @@ use tokio::task::AbortHandle;
 
 use super::handler::{HandlerIo, JobContext, encoded, failed, payload_of, until_over};
 use super::{Run, Runtime};
-use crate::worker::lease::Lease;
+use crate::runtime::lease::Lease;
 
 /// Longest wait of a group for jobs of the same claim that are still being prepared.
 const SOON: Duration = Duration::from_millis(20);

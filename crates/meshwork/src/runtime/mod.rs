@@ -10,6 +10,7 @@ mod handler;
 mod host_memory;
 mod info;
 mod inputs;
+pub(crate) mod lease;
 pub mod log;
 mod objects;
 mod policy;
@@ -40,7 +41,6 @@ use meshwork_model::trace::TraceContext;
 use tokio::time::Instant;
 
 use crate::Batch;
-use crate::worker::lease::Lease;
 pub use action::ActionIds;
 pub(crate) use action::{
     ActionCallError, ActionCaller, ActionReply, ActionRequest, CallActions, CheckedDelivery,
@@ -55,6 +55,7 @@ pub use handler::{Call, Handler, JobContext, handler};
 pub(crate) use handler::{HandlerIo, LOST_GRACE, failed, finish};
 pub use info::{RuntimeFunction, RuntimeInfo};
 pub use inputs::{InputError, Inputs};
+use lease::Lease;
 use log::LogSink;
 pub(crate) use objects::{ObjectAccess, ObjectStore};
 pub use policy::{CannotConfine, NoLauncher, SandboxPaths, SandboxPolicy};

@@ -10,11 +10,11 @@ use super::config::Config;
 use super::dedicated_thread::Host;
 use super::health::HealthSource;
 use super::in_flight::InFlight;
-use super::lease::Moment;
 use super::logfile::LogFolders;
 use super::meter::Meter;
 use super::protocol::{Protocol, Queues};
 use super::readiness::{Faults, Readiness};
+use crate::runtime::lease::Moment;
 use crate::worker::capacity::demand::Demand;
 use crate::worker::capacity::slots::Seat;
 

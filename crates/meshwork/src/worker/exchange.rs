@@ -6,8 +6,8 @@ use meshwork_broker::{Backoff, Error};
 use tokio::time::Instant;
 
 use super::fetched::Fetched;
-use super::lease::Moment;
 use super::task::Completion;
+use crate::runtime::lease::Moment;
 
 /// A request for jobs.
 #[derive(Debug)]

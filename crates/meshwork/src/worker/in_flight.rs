@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::lease::{Lease, Moment};
+use crate::runtime::lease::{Lease, Moment};
 use crate::runtime::{StopReason, StopSignal};
 
 /// Jobs in flight, by the sequence numbers of their claims.
@@ -197,8 +197,8 @@ impl<J: Clone> InFlight<J> {
 mod tests {
     use std::time::Duration;
 
-    use super::super::lease::LeaseClock;
     use super::*;
+    use crate::runtime::lease::LeaseClock;
 
     fn lose(in_flight: &InFlight<&'static str>, gone: &[usize]) -> usize {
         in_flight.lose(&in_flight.snapshot(), gone, |job| (*job).to_owned())

@@ -14,13 +14,11 @@ use serde::{Deserialize, Deserializer};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::lease::Lease;
-use super::lease::tests::manual;
+use crate::runtime::lease::Lease;
+use crate::runtime::lease::tests::manual;
 use crate::runtime::{BatchOptions, JobContext, Run, builtin};
 use crate::{Client, JobRequest, Worker};
 
-/// Queue of the type `alone`.
-const ALONE: &str = "hero:q:work:type:alone";
 const LEASE: Duration = Duration::from_secs(3600);
 const TWO_HOURS: u64 = 7200;
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -42,6 +40,10 @@ async fn becomes(client: &Client, id: &JobId, status: Status) {
 async fn a_job_that_waits_to_run_alone_does_not_start_after_its_lease() {
     let (clock, forward) = manual();
     let client = Client::in_memory();
+    let queue = client
+        .broker()
+        .keys()
+        .work_queue_type(&"alone".parse().unwrap());
     let go = Arc::new(Notify::new());
     let (goes, starts) = (Arc::clone(&go), Arc::new(Mutex::new(0)));
     let started = Arc::clone(&starts);
@@ -67,12 +69,12 @@ async fn a_job_that_waits_to_run_alone_does_not_start_after_its_lease() {
     let waits = JobRequest::new("alone".parse().unwrap(), "\"\"").concurrent(false);
     let waits = client.enqueue(waits).await.unwrap();
     becomes(&client, &waits, Status::Started).await;
-    client.pause(ALONE).await.unwrap();
+    client.pause(&queue).await.unwrap();
     forward(TWO_HOURS);
     go.notify_one();
     becomes(&client, &waits, Status::Dispatched).await;
     assert_eq!(*starts.lock().unwrap(), 0);
-    client.resume(ALONE).await.unwrap();
+    client.resume(&queue).await.unwrap();
     let ended = client.result(&waits, PATIENCE).await.unwrap();
     assert_eq!(
         (ended.attempt, ended.lost, *starts.lock().unwrap()),

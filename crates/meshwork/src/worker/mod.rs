@@ -4,7 +4,7 @@
 //! [`fetcher`] claims jobs and reports results while slots are free, and [`capacity::prefetch`] says how many jobs beyond
 //! them. [`prefetch`] waits for ids while the queues are
 //! empty and [`capacity::demand`] exists. [`spawner`] gives each job a task, and [`executor`] runs it. [`completer`] reports
-//! failures. [`in_flight`] has all claimed jobs; [`heartbeat`] renews their leases on its own thread. [`lease`] refuses to start a job whose lease may be over. [`capacity::exclusive`]
+//! failures. [`in_flight`] has all claimed jobs; [`heartbeat`] renews their leases on its own thread. `runtime/lease.rs` refuses to start a job whose lease may be over. [`capacity::exclusive`]
 //! lets a job run alone. [`readiness`] pauses runtimes that cannot start runs, and [`probing`] checks them. [`handle`] starts and shuts down a worker; [`health`] and [`meter`] observe it.
 
 mod batch;
@@ -24,7 +24,6 @@ mod identity;
 pub(crate) mod in_flight;
 #[cfg(test)]
 mod late_start_tests;
-pub(crate) mod lease;
 mod log_forwarder;
 mod logfile;
 pub(crate) mod meter;

@@ -16,10 +16,10 @@ use tokio::time::{Instant, Sleep, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::engine::Engine;
-use super::lease::Moment;
 use super::pipelined_reads::PipelinedReads;
 use super::protocol::{Protocol, Queues, Waited};
 use super::spawner::Starter;
+use crate::runtime::lease::Moment;
 
 /// Greatest number of queues with a blocking read. Claims find ids in the others, once a second.
 const MAX_WAITED: usize = 64;

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::fetched::Fetched;
-use super::lease::Lease;
+use crate::runtime::lease::Lease;
 use crate::runtime::{StopReason, StopSignal};
 
 /// Longest time for which a report is retried. After that, the job runs again when its lease has expired.

@@ -224,7 +224,7 @@ impl Worker {
 
     /// Sets the clock of leases.
     #[cfg(test)]
-    pub(crate) fn lease_clock(mut self, clock: worker::lease::LeaseClock) -> Self {
+    pub(crate) fn lease_clock(mut self, clock: crate::runtime::lease::LeaseClock) -> Self {
         self.config.clock = clock;
         self
     }

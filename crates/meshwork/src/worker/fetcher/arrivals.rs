@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::Fetcher;
+use crate::runtime::lease::Moment;
 use crate::worker::batch::count;
-use crate::worker::lease::Moment;
 use crate::worker::protocol::Protocol;
 use crate::worker::task::Arrival;
 

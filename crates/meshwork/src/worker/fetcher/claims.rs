@@ -3,9 +3,9 @@
 use tokio::time::Instant;
 
 use super::{FRUITLESS, Fetcher, MOST_CALLS, PARTS, SAFETY};
+use crate::runtime::lease::Moment;
 use crate::worker::batch::batch;
 use crate::worker::exchange::{Exchange, FetchRequest};
-use crate::worker::lease::Moment;
 use crate::worker::protocol::Protocol;
 
 /// Number of jobs to request.

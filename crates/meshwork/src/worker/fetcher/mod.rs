@@ -19,6 +19,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::runtime::lease::Moment;
 use crate::worker::batch::count;
 use crate::worker::capacity::demand::BlockedQueues;
 use crate::worker::capacity::prefetch::Depth;
@@ -28,7 +29,6 @@ use crate::worker::config::Prefetch;
 use crate::worker::engine::{Engine, Registered};
 use crate::worker::exchange::{Completed, Exchange, ExchangeEvent, Exchanged, FetchRequest};
 use crate::worker::fetched::Fetched;
-use crate::worker::lease::Moment;
 use crate::worker::protocol::Protocol;
 use crate::worker::release::release_all;
 use crate::worker::spawner::{Placed, Spawner, Starter};

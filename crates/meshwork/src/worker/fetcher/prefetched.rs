@@ -6,9 +6,9 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::Fetcher;
+use crate::runtime::lease::Moment;
 use crate::worker::capacity::prefetch::MOST_WAIT;
 use crate::worker::exchange::ExchangeEvent;
-use crate::worker::lease::Moment;
 use crate::worker::protocol::Protocol;
 use crate::worker::release::release_all;
 use crate::worker::task::LeasedJob;

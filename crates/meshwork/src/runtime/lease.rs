@@ -94,11 +94,11 @@ impl Lease {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// Returns a clock and its hand, which moves by seconds.
-    pub(in crate::worker) fn manual() -> (LeaseClock, impl Fn(u64)) {
+    pub(crate) fn manual() -> (LeaseClock, impl Fn(u64)) {
         let hand = Arc::new(AtomicU64::new(0));
         let clock = LeaseClock::Manual(Arc::clone(&hand));
         let forward = move |seconds: u64| {
