@@ -160,10 +160,7 @@ impl Revoke {
 /// Give an actor rights outside of contexts: the node's own jobs, queues, workers, schedules, metrics and events
 ///
 /// An actor has none there by itself. Its keys of the API and its logins have the lesser of this scope and their own.
-///
-///   meshwork actor grant-node 12 --scope viewer
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct GrantNode {
     /// Number of the actor
     #[arg(value_name = "ACTOR")]
@@ -184,11 +181,8 @@ impl GrantNode {
     }
 }
 
-/// Take an actor all rights outside of contexts, within a second
-///
-///   meshwork actor revoke-node 12
+/// End the rights of an actor outside of contexts, within a second
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct RevokeNode {
     /// Number of the actor
     #[arg(value_name = "ACTOR")]

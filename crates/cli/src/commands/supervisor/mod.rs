@@ -56,7 +56,7 @@ pub(crate) struct Supervisor {
     /// Longest wait for running jobs, and for requests under way, at shutdown; waits of requests for jobs end at once, with the
     /// job's id
     #[arg(long, value_name = "DURATION", default_value = "25s", value_parser = parsers::wait,
-          allow_hyphen_values = true, alias = "request-timeout")]
+          allow_hyphen_values = true)]
     shutdown_timeout: Duration,
     #[command(flatten)]
     node_key: NodeKeyArgs,
