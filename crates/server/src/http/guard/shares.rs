@@ -97,6 +97,9 @@ impl Share {
     /// Takes more. Returns false, and takes nothing, where [`Shares::take`] returns `None`.
     #[must_use]
     pub fn grow(&mut self, amount: usize) -> bool {
+        if amount == 0 {
+            return true;
+        }
         let mut table = self.pool.table();
         let held = table.held.get(&self.holder).copied().unwrap_or(0);
         if held + amount > self.pool.total - table.taken {
@@ -111,6 +114,10 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
+        // A refused share would wake the one that was refused, again and again.
+        if self.amount == 0 {
+            return;
+        }
         let mut table = self.pool.table();
         table.taken -= self.amount;
         if let Some(held) = table.held.get_mut(&self.holder) {
