@@ -1797,6 +1797,8 @@ export interface components {
                 error?: string;
                 /** @description End, in seconds since 1970. */
                 finished_at?: number;
+                /** @description End, in milliseconds since 1970. */
+                finished_ms?: number;
                 /** @description The job. */
                 id: string;
                 /** @description One more than the highest level of its needs; 0 for a compensation. */
@@ -1805,6 +1807,8 @@ export interface components {
                 script_type: string;
                 /** @description Start, in seconds since 1970. */
                 started_at?: number;
+                /** @description Start, in milliseconds since 1970. */
+                started_ms?: number;
                 /** @description State of the job. */
                 status: string | null;
             }[];
@@ -1865,11 +1869,8 @@ export interface components {
             started_at?: string | null;
             /** @description `waiting`, `ready`, `started`, `finished`, `error`, `skipped` or `stopped`. */
             status: string;
-            /**
-             * Format: uint64
-             * @description The time of its last change, in seconds since 1970.
-             */
-            updated_at: number;
+            /** @description The time of its last change (RFC 3339). */
+            updated_at?: string | null;
         };
         /** @description A page of flows. */
         FlowListParams: {
@@ -2032,7 +2033,7 @@ export interface components {
             jobs: components["schemas"]["FlowJob"][];
             /** @description Its name. */
             name: string;
-            /** @description Outputs of the flow, if it finished. */
+            /** @description Outputs of the flow, if it finished: as JSON where the result of a job or an expression has made them, else as text. */
             outputs: {
                 [key: string]: unknown;
             };
@@ -2285,8 +2286,10 @@ export interface components {
             parent: string | null;
             /** @description `high`, `normal` or `low`. */
             priority: string;
-            /** @description Last progress that the job reported. */
+            /** @description Last progress that the job reported, as a percentage and a text. */
             progress: string | null;
+            /** @description The same as a number and a text. */
+            progress_value: components["schemas"]["Progress"] | null;
             /** @description Queue of the last claim. */
             queue: string | null;
             /** @description Sandbox that the job asks for. */
@@ -2435,8 +2438,10 @@ export interface components {
             part: number | null;
             /** @description `high`, `normal` or `low`. */
             priority: string;
-            /** @description Last progress that the job reported. */
+            /** @description Last progress that the job reported, as a percentage and a text. */
             progress: string | null;
+            /** @description The same as a number and a text. */
+            progress_value: components["schemas"]["Progress"] | null;
             /** @description Queue of the last claim. */
             queue: string | null;
             /**
@@ -2525,8 +2530,10 @@ export interface components {
             part: number | null;
             /** @description `high`, `normal` or `low`. */
             priority: string;
-            /** @description Last progress that the job reported. */
+            /** @description Last progress that the job reported, as a percentage and a text. */
             progress: string | null;
+            /** @description The same as a number and a text. */
+            progress_value: components["schemas"]["Progress"] | null;
             /** @description Queue of the last claim. */
             queue: string | null;
             /**
@@ -2679,6 +2686,8 @@ export interface components {
             message_type: string;
             /** @description Time of the request to cancel it, in milliseconds since 1970. */
             mw_cancel?: number;
+            /** @description Time of creation, in milliseconds since 1970; whole seconds for a message of another context. */
+            mw_created_ms: number;
             /** @description Keys of the jobs that were enqueued for it. */
             mw_jobs?: string[];
             /** @description Key of the message whose result this one has. */
@@ -2689,6 +2698,8 @@ export interface components {
             mw_result?: string;
             /** @description Time at which the target stored it, in seconds since 1970. */
             mw_stored_at?: number;
+            /** @description Time of the last change, in milliseconds since 1970. */
+            mw_updated_ms: number;
             /** @description `dispatched`, `acknowledged`, `error` or `processed`. */
             status: string;
             /** @description Context to which it goes. */
@@ -2976,6 +2987,16 @@ export interface components {
             status: number;
             title: string;
             type: string;
+        };
+        /** @description Progress of a job. */
+        Progress: {
+            /**
+             * Format: double
+             * @description The part that is done, from 0 to 1, in steps of 0.01.
+             */
+            fraction: number;
+            /** @description Text that the job added. */
+            message: string | null;
         };
         /** @description Number of deleted jobs. */
         Purged: {
@@ -3398,10 +3419,24 @@ export interface components {
              * @description Number of the runner.
              */
             id: number;
+            /**
+             * Format: uint
+             * @description Number of jobs in flight at its last heartbeat.
+             */
+            in_flight?: number | null;
+            /** @description Last sign of life of its worker (RFC 3339). */
+            last_seen?: string | null;
             /** @description True if it claims jobs from the queues of its context. */
             local: boolean;
             /** @description Key with which the runner signs, if it has one. */
             pubkey?: string | null;
+            /** @description True if a worker of Meshwork runs as this runner. */
+            running?: boolean;
+            /**
+             * Format: uint
+             * @description Its concurrency.
+             */
+            slots?: number | null;
             /** @description Topic to which a runner that is not local listens. */
             topic: string;
             /** @description Types that it runs, as `python,v`. */
@@ -3411,6 +3446,11 @@ export interface components {
              * @description Time of the last change, in seconds since 1970.
              */
             updated_at: number;
+            /**
+             * Format: uint
+             * @description Number of jobs that wait for this runner only, such as those of messages to its topic.
+             */
+            waiting?: number;
         };
         /** @description Requested sandbox of a job. Sizes are in bytes. */
         SandboxParams: {

@@ -598,6 +598,10 @@ class Node(TypedDict):
     """
     End, in seconds since 1970.
     """
+    finished_ms: NotRequired[int]
+    """
+    End, in milliseconds since 1970.
+    """
     id: str
     """
     The job.
@@ -613,6 +617,10 @@ class Node(TypedDict):
     started_at: NotRequired[int]
     """
     Start, in seconds since 1970.
+    """
+    started_ms: NotRequired[int]
+    """
+    Start, in milliseconds since 1970.
     """
     status: str | None
     """
@@ -743,9 +751,9 @@ class FlowJob(TypedDict):
     """
     `waiting`, `ready`, `started`, `finished`, `error`, `skipped` or `stopped`.
     """
-    updated_at: int
+    updated_at: NotRequired[str | None]
     """
-    The time of its last change, in seconds since 1970.
+    The time of its last change (RFC 3339).
     """
 
 
@@ -964,7 +972,7 @@ class FlowView(TypedDict):
     """
     outputs: dict[str, Any]
     """
-    Outputs of the flow, if it finished.
+    Outputs of the flow, if it finished: as JSON where the result of a job or an expression has made them, else as text.
     """
     status: str
     """
@@ -1222,284 +1230,6 @@ class KeyView(TypedDict):
     """
 
 
-class ListedJob(TypedDict):
-    """
-    Job of a page.
-    """
-
-    at: str | None
-    """
-    Time that orders a page by state (RFC 3339): the due time of a delayed job, the end of a running job's lease, the end of an ended job. Null for queued jobs, and in a search.
-    """
-    attempts: int
-    """
-    Number of runs.
-    """
-    batch: str | None
-    """
-    Batch of the job.
-    """
-    caller: str
-    """
-    Id of the caller.
-    """
-    children: int
-    """
-    Number of jobs that this one enqueued.
-    """
-    concurrent: bool
-    """
-    False if the job runs alone on its worker.
-    """
-    context: str
-    """
-    Id of the context, as the caller gave it.
-    """
-    created_at: str
-    """
-    Time of the creation, as in the record.
-    """
-    dead: str | None
-    """
-    Kind of the failure, of a dead letter.
-    """
-    ended_at: str | None
-    """
-    Time of the end.
-    """
-    error: str | None
-    """
-    Reason of the failure. Secrets of the environment are masked.
-    """
-    group: str | None
-    """
-    Group of workers that the job asks for.
-    """
-    id: str
-    """
-    Id of the job.
-    """
-    instance: str | None
-    """
-    Worker that the job asks for.
-    """
-    key: str | None
-    """
-    Concurrency key.
-    """
-    lost: int
-    """
-    Number of runs whose worker died.
-    """
-    parent: str | None
-    """
-    Job that enqueued this one.
-    """
-    part: int | None
-    """
-    Number of its context, a part with `spread`; null outside contexts.
-    """
-    priority: str
-    """
-    `high`, `normal` or `low`.
-    """
-    progress: str | None
-    """
-    Last progress that the job reported.
-    """
-    queue: str | None
-    """
-    Queue of the last claim.
-    """
-    retries: int
-    """
-    Number of retries: N allow N + 1 runs.
-    """
-    run_at: str | None
-    """
-    Time before which the job does not run (RFC 3339).
-    """
-    snoozes: int
-    """
-    Number of times that the job put itself off.
-    """
-    start_by: str | None
-    """
-    Time by which a worker has to begin the job (RFC 3339).
-    """
-    started_at: str | None
-    """
-    Start of the last run (RFC 3339).
-    """
-    status: str
-    """
-    Status of the record: `dispatched`, `waiting_for_prerequisites`, `started`, `finished` or `error`. A status of another client is given as it is.
-    """
-    tags: list[str]
-    """
-    Labels.
-    """
-    timeout: int
-    """
-    Longest time of one run, in seconds.
-    """
-    type: str | None
-    """
-    Type of the script; null where only the queue names it.
-    """
-    unique: str | None
-    """
-    Unique name, with the time or the event until which it holds.
-    """
-    updated_at: str
-    """
-    Time of the last change.
-    """
-    worker: str | None
-    """
-    Worker of the last claim.
-    """
-
-
-class ListedLetter(TypedDict):
-    """
-    Dead letter of a page.
-    """
-
-    attempts: int
-    """
-    Number of runs.
-    """
-    batch: str | None
-    """
-    Batch of the job.
-    """
-    caller: str
-    """
-    Id of the caller.
-    """
-    children: int
-    """
-    Number of jobs that this one enqueued.
-    """
-    concurrent: bool
-    """
-    False if the job runs alone on its worker.
-    """
-    context: str
-    """
-    Id of the context, as the caller gave it.
-    """
-    created_at: str
-    """
-    Time of the creation, as in the record.
-    """
-    dead: str | None
-    """
-    Kind of the failure, of a dead letter.
-    """
-    died_at: str
-    """
-    Time of its death (RFC 3339).
-    """
-    ended_at: str | None
-    """
-    Time of the end.
-    """
-    error: str | None
-    """
-    Reason of the failure. Secrets of the environment are masked.
-    """
-    group: str | None
-    """
-    Group of workers that the job asks for.
-    """
-    id: str
-    """
-    Id of the job.
-    """
-    instance: str | None
-    """
-    Worker that the job asks for.
-    """
-    key: str | None
-    """
-    Concurrency key.
-    """
-    lost: int
-    """
-    Number of runs whose worker died.
-    """
-    parent: str | None
-    """
-    Job that enqueued this one.
-    """
-    part: int | None
-    """
-    Number of its context, a part with `spread`; null outside contexts.
-    """
-    priority: str
-    """
-    `high`, `normal` or `low`.
-    """
-    progress: str | None
-    """
-    Last progress that the job reported.
-    """
-    queue: str | None
-    """
-    Queue of the last claim.
-    """
-    retries: int
-    """
-    Number of retries: N allow N + 1 runs.
-    """
-    run_at: str | None
-    """
-    Time before which the job does not run (RFC 3339).
-    """
-    snoozes: int
-    """
-    Number of times that the job put itself off.
-    """
-    start_by: str | None
-    """
-    Time by which a worker has to begin the job (RFC 3339).
-    """
-    started_at: str | None
-    """
-    Start of the last run (RFC 3339).
-    """
-    status: str
-    """
-    Status of the record: `dispatched`, `waiting_for_prerequisites`, `started`, `finished` or `error`. A status of another client is given as it is.
-    """
-    tags: list[str]
-    """
-    Labels.
-    """
-    timeout: int
-    """
-    Longest time of one run, in seconds.
-    """
-    type: str | None
-    """
-    Type of the script; null where only the queue names it.
-    """
-    unique: str | None
-    """
-    Unique name, with the time or the event until which it holds.
-    """
-    updated_at: str
-    """
-    Time of the last change.
-    """
-    worker: str | None
-    """
-    Worker of the last claim.
-    """
-
-
 class ListedQueue(TypedDict):
     """
     Queue of a list.
@@ -1676,6 +1406,10 @@ class Message(TypedDict):
     """
     Time of the request to cancel it, in milliseconds since 1970.
     """
+    mw_created_ms: int
+    """
+    Time of creation, in milliseconds since 1970; whole seconds for a message of another context.
+    """
     mw_jobs: NotRequired[list[str]]
     """
     Keys of the jobs that were enqueued for it.
@@ -1695,6 +1429,10 @@ class Message(TypedDict):
     mw_stored_at: NotRequired[int]
     """
     Time at which the target stored it, in seconds since 1970.
+    """
+    mw_updated_ms: int
+    """
+    Time of the last change, in milliseconds since 1970.
     """
     status: str
     """
@@ -1927,6 +1665,21 @@ class Problem(TypedDict):
     status: int
     title: str
     type: str
+
+
+class Progress(TypedDict):
+    """
+    Progress of a job.
+    """
+
+    fraction: float
+    """
+    The part that is done, from 0 to 1, in steps of 0.01.
+    """
+    message: str | None
+    """
+    Text that the job added.
+    """
 
 
 class Purged(TypedDict):
@@ -2413,6 +2166,14 @@ class RunnerView(TypedDict):
     """
     Number of the runner.
     """
+    in_flight: NotRequired[int | None]
+    """
+    Number of jobs in flight at its last heartbeat.
+    """
+    last_seen: NotRequired[str | None]
+    """
+    Last sign of life of its worker (RFC 3339).
+    """
     local: bool
     """
     True if it claims jobs from the queues of its context.
@@ -2420,6 +2181,14 @@ class RunnerView(TypedDict):
     pubkey: NotRequired[str | None]
     """
     Key with which the runner signs, if it has one.
+    """
+    running: NotRequired[bool]
+    """
+    True if a worker of Meshwork runs as this runner.
+    """
+    slots: NotRequired[int | None]
+    """
+    Its concurrency.
     """
     topic: str
     """
@@ -2432,6 +2201,10 @@ class RunnerView(TypedDict):
     updated_at: int
     """
     Time of the last change, in seconds since 1970.
+    """
+    waiting: NotRequired[int]
+    """
+    Number of jobs that wait for this runner only, such as those of messages to its topic.
     """
 
 
@@ -2973,21 +2746,6 @@ class ContextPage(TypedDict):
     """
 
 
-class DeadLetters(TypedDict):
-    """
-    Page of dead letters.
-    """
-
-    letters: list[ListedLetter]
-    """
-    The letters, the newest first.
-    """
-    next: str | None
-    """
-    Cursor of the next page; null after the last one.
-    """
-
-
 class FlowGetParams(TypedDict):
     """
     A flow, and a wait for its end.
@@ -3086,21 +2844,6 @@ class JobListParams(TypedDict):
     until: NotRequired[str | None]
     """
     Only jobs that were created before this time (RFC 3339).
-    """
-
-
-class JobPage(TypedDict):
-    """
-    Page of jobs.
-    """
-
-    jobs: list[ListedJob]
-    """
-    The jobs.
-    """
-    next: str | None
-    """
-    Cursor of the next page; null after the last one.
     """
 
 
@@ -3210,7 +2953,11 @@ class JobView(TypedDict):
     """
     progress: str | None
     """
-    Last progress that the job reported.
+    Last progress that the job reported, as a percentage and a text.
+    """
+    progress_value: Progress | None
+    """
+    The same as a number and a text.
     """
     queue: str | None
     """
@@ -3306,6 +3053,292 @@ class KeyList(TypedDict):
     unreadable: list[str]
     """
     Records of the page that cannot be read, with the reason.
+    """
+
+
+class ListedJob(TypedDict):
+    """
+    Job of a page.
+    """
+
+    at: str | None
+    """
+    Time that orders a page by state (RFC 3339): the due time of a delayed job, the end of a running job's lease, the end of an ended job. Null for queued jobs, and in a search.
+    """
+    attempts: int
+    """
+    Number of runs.
+    """
+    batch: str | None
+    """
+    Batch of the job.
+    """
+    caller: str
+    """
+    Id of the caller.
+    """
+    children: int
+    """
+    Number of jobs that this one enqueued.
+    """
+    concurrent: bool
+    """
+    False if the job runs alone on its worker.
+    """
+    context: str
+    """
+    Id of the context, as the caller gave it.
+    """
+    created_at: str
+    """
+    Time of the creation, as in the record.
+    """
+    dead: str | None
+    """
+    Kind of the failure, of a dead letter.
+    """
+    ended_at: str | None
+    """
+    Time of the end.
+    """
+    error: str | None
+    """
+    Reason of the failure. Secrets of the environment are masked.
+    """
+    group: str | None
+    """
+    Group of workers that the job asks for.
+    """
+    id: str
+    """
+    Id of the job.
+    """
+    instance: str | None
+    """
+    Worker that the job asks for.
+    """
+    key: str | None
+    """
+    Concurrency key.
+    """
+    lost: int
+    """
+    Number of runs whose worker died.
+    """
+    parent: str | None
+    """
+    Job that enqueued this one.
+    """
+    part: int | None
+    """
+    Number of its context, a part with `spread`; null outside contexts.
+    """
+    priority: str
+    """
+    `high`, `normal` or `low`.
+    """
+    progress: str | None
+    """
+    Last progress that the job reported, as a percentage and a text.
+    """
+    progress_value: Progress | None
+    """
+    The same as a number and a text.
+    """
+    queue: str | None
+    """
+    Queue of the last claim.
+    """
+    retries: int
+    """
+    Number of retries: N allow N + 1 runs.
+    """
+    run_at: str | None
+    """
+    Time before which the job does not run (RFC 3339).
+    """
+    snoozes: int
+    """
+    Number of times that the job put itself off.
+    """
+    start_by: str | None
+    """
+    Time by which a worker has to begin the job (RFC 3339).
+    """
+    started_at: str | None
+    """
+    Start of the last run (RFC 3339).
+    """
+    status: str
+    """
+    Status of the record: `dispatched`, `waiting_for_prerequisites`, `started`, `finished` or `error`. A status of another client is given as it is.
+    """
+    tags: list[str]
+    """
+    Labels.
+    """
+    timeout: int
+    """
+    Longest time of one run, in seconds.
+    """
+    type: str | None
+    """
+    Type of the script; null where only the queue names it.
+    """
+    unique: str | None
+    """
+    Unique name, with the time or the event until which it holds.
+    """
+    updated_at: str
+    """
+    Time of the last change.
+    """
+    worker: str | None
+    """
+    Worker of the last claim.
+    """
+
+
+class ListedLetter(TypedDict):
+    """
+    Dead letter of a page.
+    """
+
+    attempts: int
+    """
+    Number of runs.
+    """
+    batch: str | None
+    """
+    Batch of the job.
+    """
+    caller: str
+    """
+    Id of the caller.
+    """
+    children: int
+    """
+    Number of jobs that this one enqueued.
+    """
+    concurrent: bool
+    """
+    False if the job runs alone on its worker.
+    """
+    context: str
+    """
+    Id of the context, as the caller gave it.
+    """
+    created_at: str
+    """
+    Time of the creation, as in the record.
+    """
+    dead: str | None
+    """
+    Kind of the failure, of a dead letter.
+    """
+    died_at: str
+    """
+    Time of its death (RFC 3339).
+    """
+    ended_at: str | None
+    """
+    Time of the end.
+    """
+    error: str | None
+    """
+    Reason of the failure. Secrets of the environment are masked.
+    """
+    group: str | None
+    """
+    Group of workers that the job asks for.
+    """
+    id: str
+    """
+    Id of the job.
+    """
+    instance: str | None
+    """
+    Worker that the job asks for.
+    """
+    key: str | None
+    """
+    Concurrency key.
+    """
+    lost: int
+    """
+    Number of runs whose worker died.
+    """
+    parent: str | None
+    """
+    Job that enqueued this one.
+    """
+    part: int | None
+    """
+    Number of its context, a part with `spread`; null outside contexts.
+    """
+    priority: str
+    """
+    `high`, `normal` or `low`.
+    """
+    progress: str | None
+    """
+    Last progress that the job reported, as a percentage and a text.
+    """
+    progress_value: Progress | None
+    """
+    The same as a number and a text.
+    """
+    queue: str | None
+    """
+    Queue of the last claim.
+    """
+    retries: int
+    """
+    Number of retries: N allow N + 1 runs.
+    """
+    run_at: str | None
+    """
+    Time before which the job does not run (RFC 3339).
+    """
+    snoozes: int
+    """
+    Number of times that the job put itself off.
+    """
+    start_by: str | None
+    """
+    Time by which a worker has to begin the job (RFC 3339).
+    """
+    started_at: str | None
+    """
+    Start of the last run (RFC 3339).
+    """
+    status: str
+    """
+    Status of the record: `dispatched`, `waiting_for_prerequisites`, `started`, `finished` or `error`. A status of another client is given as it is.
+    """
+    tags: list[str]
+    """
+    Labels.
+    """
+    timeout: int
+    """
+    Longest time of one run, in seconds.
+    """
+    type: str | None
+    """
+    Type of the script; null where only the queue names it.
+    """
+    unique: str | None
+    """
+    Unique name, with the time or the event until which it holds.
+    """
+    updated_at: str
+    """
+    Time of the last change.
+    """
+    worker: str | None
+    """
+    Worker of the last claim.
     """
 
 
@@ -3436,6 +3469,36 @@ class CreatedJob(TypedDict):
     warning: NotRequired[str | None]
     """
     Warning: no worker runs jobs of this type or group now, so its name may be wrong.
+    """
+
+
+class DeadLetters(TypedDict):
+    """
+    Page of dead letters.
+    """
+
+    letters: list[ListedLetter]
+    """
+    The letters, the newest first.
+    """
+    next: str | None
+    """
+    Cursor of the next page; null after the last one.
+    """
+
+
+class JobPage(TypedDict):
+    """
+    Page of jobs.
+    """
+
+    jobs: list[ListedJob]
+    """
+    The jobs.
+    """
+    next: str | None
+    """
+    Cursor of the next page; null after the last one.
     """
 
 
