@@ -18,7 +18,7 @@ pub struct Examined {
     pub database: String,
     /// Reasons why a relay cannot move rows.
     pub faults: Vec<String>,
-    /// What is unusual, with the remedy.
+    /// Unusual conditions, with the remedies.
     pub remarks: Vec<String>,
     /// Numbers of rows.
     pub backlog: Backlog,

@@ -126,8 +126,8 @@ pub trait Dialect: sqlx::Database {
         sent: &Sent,
     ) -> impl Future<Output = Done<Transaction<'static, Self>>> + Send;
 
-    /// Notifies the relay of new rows until the returned set is dropped. A connection that says nothing for `probe` is asked
-    /// whether it is there. The set has an error if the relay cannot go on.
+    /// Notifies the relay of new rows until the returned set is dropped. A connection that says nothing for `probe` is
+    /// probed. The set has an error if the relay cannot go on.
     fn watch(
         pool: &Pool<Self>,
         tables: &Tables,

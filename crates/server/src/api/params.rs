@@ -9,12 +9,14 @@ use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer};
 
 use super::error::ApiError;
-use super::place::Page;
 
 /// Greatest number of items of a page.
 pub(crate) const MAX_LIMIT: usize = 1000;
 /// Number of items of a page where the caller gives none.
 pub(crate) const LIMIT: usize = 100;
+
+/// Items of a page, and the cursor of the next one.
+pub(crate) type Page<T> = (Vec<T>, Option<String>);
 
 /// Duration: seconds as a number, or a text with units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use meshwork_model::name::JobId;
 use super::access::Access;
 use super::call::Call;
 use super::error::{ApiError, Code};
-use super::params::{parse_some, wrong_cursor};
+use super::params::{Page, parse_some, wrong_cursor};
 use super::rights::Ground;
 use super::sessions::Entered;
 
@@ -71,9 +71,6 @@ impl Placed {
         Ok(Each::Parts(results.into_iter().collect::<Result<_, _>>()?))
     }
 }
-
-/// Items of a page, and the cursor of the next one.
-pub(crate) type Page<T> = (Vec<T>, Option<String>);
 
 impl Placed {
     /// Reads a page with `read`, which gets a cursor and the greatest number of items. Parts follow each other; their cursors

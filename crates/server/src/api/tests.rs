@@ -1,4 +1,4 @@
-//! What holds for all methods of the table.
+//! Rules for all methods of the table.
 
 use std::path::Path;
 

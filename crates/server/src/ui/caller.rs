@@ -16,7 +16,6 @@ use super::Shared;
 use super::figures::Figures;
 use super::reads;
 use super::session::SessionId;
-use super::views::{Queues, Workers};
 use crate::api::access::Access;
 use crate::api::holder::holder;
 use crate::api::http::query;
@@ -212,20 +211,8 @@ impl Caller {
         reads::parsed(method, &text)
     }
 
-    /// Returns the queues of the context of the page.
-    pub(super) async fn queues(&self) -> Result<Queues, ApiError> {
-        let (queues, age_ms) = self.read_all("queue.list", self.context).await?;
-        Ok(Queues { queues, age_ms })
-    }
-
-    /// Returns the workers.
-    pub(super) async fn workers(&self) -> Result<Workers, ApiError> {
-        let (workers, age_ms) = self.read_all("worker.list", None).await?;
-        Ok(Workers { workers, age_ms })
-    }
-
     /// Reads the pages of a list that a scan finds, up to [`MOST_PAGES`]. Returns the items, and the age of the scan.
-    async fn read_all<T: DeserializeOwned>(
+    pub(super) async fn read_all<T: DeserializeOwned>(
         &self,
         method: &str,
         context: Option<u32>,

@@ -311,3 +311,17 @@ pub(super) fn pager(caller: &Caller, next: Option<&str>, shown: usize) -> Markup
         }
     }
 }
+
+impl Caller {
+    /// Returns the queues of the context of the page.
+    pub(super) async fn queues(&self) -> Result<Queues, ApiError> {
+        let (queues, age_ms) = self.read_all("queue.list", self.context).await?;
+        Ok(Queues { queues, age_ms })
+    }
+
+    /// Returns the workers.
+    pub(super) async fn workers(&self) -> Result<Workers, ApiError> {
+        let (workers, age_ms) = self.read_all("worker.list", None).await?;
+        Ok(Workers { workers, age_ms })
+    }
+}

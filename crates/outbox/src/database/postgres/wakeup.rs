@@ -19,8 +19,8 @@ use crate::Error;
 /// Order in which two connections ask for their servers: no rotation of a pooler gives each always the same one.
 const TURNS: [usize; 8] = [0, 1, 1, 0, 0, 1, 1, 0];
 
-/// Listens on a connection of its own until the returned set is dropped. A connection that says nothing for `probe` is asked
-/// whether it still listens.
+/// Listens on a connection of its own until the returned set is dropped. A connection that says nothing for `probe` is
+/// probed.
 pub(super) fn listen(
     pool: &PgPool,
     channel: String,

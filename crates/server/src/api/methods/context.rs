@@ -13,8 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params;
-use crate::api::place::Page;
+use crate::api::params::{self, Page};
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {

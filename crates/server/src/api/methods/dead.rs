@@ -11,8 +11,8 @@ use super::queue::list_of;
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params::{self, parse_some};
-use crate::api::place::{Page, Place};
+use crate::api::params::{self, Page, parse_some};
+use crate::api::place::Place;
 
 /// Pages of the index that one call reads at most.
 const MAX_PAGES: usize = 8;

@@ -14,8 +14,8 @@ use super::queue::list_of;
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params::{self, moment, parse_some};
-use crate::api::place::{Page, Place};
+use crate::api::params::{self, Page, moment, parse_some};
+use crate::api::place::Place;
 
 /// Pages of records that one search reads at most.
 const MAX_PAGES: usize = 8;

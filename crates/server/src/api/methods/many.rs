@@ -14,7 +14,7 @@ use super::{dead, job_list};
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::place::Page;
+use crate::api::params::Page;
 
 /// Greatest number of jobs that a call changes at once.
 const AT_ONCE: usize = 64;
