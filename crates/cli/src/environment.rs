@@ -61,6 +61,8 @@ pub(crate) fn secret(name: &OsStr) -> Option<&'static OsStr> {
 /// Denies other processes of the same user access to this one's memory, and removes the secrets from its environment.
 /// Call it before threads are started and descriptors opened.
 pub(crate) fn guard() {
+    // Read once per process, from a file that an ordinary user cannot open afterwards with Linux before 6.4.
+    let _ = rustix::param::page_size();
     let guarded = set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(io::Error::from);
     let guarded = guarded.and_then(|()| take_secrets());
     if let Err(error) = guarded {
