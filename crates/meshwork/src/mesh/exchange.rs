@@ -13,7 +13,6 @@ use meshwork_model::mesh::{
 };
 
 use super::damage::Damages;
-use super::inbound::Came;
 use super::refusals::Noted;
 use super::sweep::Swept;
 use crate::context::{ContextError, Node, Peer};
@@ -40,6 +39,16 @@ pub struct Outbound {
     marks: Vec<(Vec<u8>, Option<u64>)>,
     /// True if the frame needs an answer.
     asks: bool,
+}
+
+/// A frame that was accepted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Came {
+    pub(super) from: NodeId,
+    pub(super) sent_ms: u64,
+    /// Time of the server, in milliseconds since 1970.
+    pub(super) now: u64,
+    pub(super) mono_ms: u64,
 }
 
 /// Another node, and the exchange with it.

@@ -7,7 +7,7 @@ use meshwork_model::keys::context::ContextId;
 use meshwork_model::mesh::{Frame, HeldEntry, Item, MAX_ITEMS, PeerState, SentFrom};
 
 use super::Exchange;
-use super::exchange::Known;
+use super::exchange::{Came, Known};
 use crate::context::messages::cancel::CancelTaken;
 use crate::context::messages::foreign::notice_of;
 use crate::context::{ContextError, Delivery, Node, Origin, Site};
@@ -36,16 +36,6 @@ impl Known {
             .extend(items.into_iter().map(|item| (came, item)));
         true
     }
-}
-
-/// A frame that was accepted.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Came {
-    from: NodeId,
-    sent_ms: u64,
-    /// Time of the server, in milliseconds since 1970.
-    now: u64,
-    mono_ms: u64,
 }
 
 impl Exchange {

@@ -23,7 +23,7 @@ use crate::http::guard::{Admission, Authenticate, Refusal, bearer};
 
 /// Greatest number of cached keys.
 const MOST_CACHED: usize = 1024;
-/// Wrong keys in one second from one address after which further ones are told to wait.
+/// Wrong keys in one second from one address after which further ones get another error.
 const WRONG_PER_SECOND: u32 = 5;
 /// Greatest number of addresses with wrong keys that are remembered.
 const MOST_PEERS: usize = 4096;
@@ -178,8 +178,8 @@ impl KeyRing {
     /// Returns the caller that gives this key.
     ///
     /// # Errors
-    /// If the key is wrong, expired or revoked, or the store does not answer. An address that gives many wrong ones is told to
-    /// wait; the right one is never refused, since many clients may share an address.
+    /// If the key is wrong, expired or revoked, or the store does not answer. Many wrong ones of an address get
+    /// another error; a right one is never refused for them, since many clients may share an address.
     pub async fn caller(&self, text: &str, peer: IpAddr) -> Result<Access, ApiError> {
         let Some(secret) = ApiSecret::parse(text) else {
             return Err(self.refused(peer));

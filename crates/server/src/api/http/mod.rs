@@ -8,6 +8,7 @@ pub(crate) mod query;
 mod rest;
 mod rpc;
 mod socket;
+mod socket_caller;
 pub(crate) mod stream;
 
 use std::sync::Arc;
@@ -98,8 +99,8 @@ impl Api {
             bodies: Bodies::new(limits.max_body, limits.read_timeout),
             answers: Answers::new(),
             slots: Shares::new(limits.concurrency),
-            sockets: Shares::new(socket::SOCKETS),
-            anonymous: Shares::new(socket::ANONYMOUS),
+            sockets: Shares::new(socket_caller::SOCKETS),
+            anonymous: Shares::new(socket_caller::ANONYMOUS),
             readiness: Readiness::default(),
         }))
     }

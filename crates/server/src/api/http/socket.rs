@@ -2,7 +2,6 @@
 //! beside the responses.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,26 +28,19 @@ use super::answers::{Answer, Unsent};
 use super::life::{End, LAST_WORDS, Life};
 use super::problem::Problem;
 use super::rpc::Table;
-use crate::api::access::{Access, Secrets};
+use super::socket_caller::{Caller, Close};
+use crate::api::access::Access;
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
-use crate::api::hero;
-use crate::api::holder::{client, holder};
 use crate::api::live::{Notice, Subscription};
 use crate::api::rights::CHECK_EVERY;
 use crate::api::rpc::{Failure, Handler, answer, named, notification, refusal};
 use crate::api::topic;
-use crate::http::guard::{Holder, Share, Shares};
+use crate::http::guard::{Holder, Share};
 use crate::http::{CUT_OFF, Closing};
 
 /// Hexadecimal digits of a public key in a path: of Ed25519, or of secp256k1.
 const KEY_DIGITS: RangeInclusive<usize> = 64..=130;
-/// Greatest number of sockets: each may have a message in memory.
-pub(super) const SOCKETS: usize = 1024;
-/// Greatest number of sockets beside them whose caller has not logged in yet.
-pub(super) const ANONYMOUS: usize = 128;
-/// Time for a login.
-const LOGIN_WITHIN: Duration = Duration::from_secs(5);
 /// Requests of a socket that are worked on at once. Beyond them no frames are read.
 const CALLS: usize = 16;
 /// Subscriptions of a socket.
@@ -98,15 +90,7 @@ async fn upgraded(
     let Ok(upgrade) = upgrade else {
         return Ok(super::only_post().await);
     };
-    let access = head.extensions.get::<Access>().cloned();
-    let secrets = head.extensions.get::<Secrets>().cloned();
-    let client = client(&head.extensions);
-    let caller = Caller {
-        holder: holder(&head.extensions),
-        login: hero::Session::new(secrets, client),
-        client,
-        access,
-    };
+    let caller = Caller::of(&head.extensions);
     let place = caller.place(&shared)?;
     let call = shared.call(caller.access.clone().map(axum::Extension));
     let life = Life::of(&head.extensions, &call).await;
@@ -118,57 +102,6 @@ async fn upgraded(
         serve(shared, caller, place, socket, &life).await;
         drop(taken_over);
     }))
-}
-
-/// The caller of a socket.
-struct Caller {
-    access: Option<Access>,
-    /// The actor who has signed a nonce over this socket.
-    login: hero::Session,
-    client: IpAddr,
-    /// Holder of its shares before a login.
-    holder: Holder,
-}
-
-impl Caller {
-    /// Returns true for a caller who has to log in.
-    fn is_anonymous(&self) -> bool {
-        matches!(self.access, Some(Access::Nobody))
-    }
-
-    /// Takes the place of its socket.
-    fn place(&self, shared: &Shared) -> Result<Share, ApiError> {
-        let pool = match self.is_anonymous() {
-            true => &shared.anonymous,
-            false => &shared.sockets,
-        };
-        pool.take(&self.holder, 1).ok_or_else(|| {
-            let message = "there are too many WebSockets: close one, or ask again later";
-            ApiError::new(Code::TooManyRequests, message)
-        })
-    }
-
-    /// Holder of its shares.
-    fn holder(&self) -> Holder {
-        match self.login.login() {
-            Some(held) => held.access.holder(self.client),
-            None => self.holder.clone(),
-        }
-    }
-
-    /// Waits for a login, whose caller gets the place. Then it does not return, unless there is none.
-    async fn logs_in(&self, place: &mut Share, sockets: &Arc<Shares>) -> Close {
-        if self.is_anonymous() {
-            let Ok(access) = timeout(LOGIN_WITHIN, self.login.shown()).await else {
-                return (close_code::POLICY, "no login came within 5 s");
-            };
-            match sockets.take(&access.holder(self.client), 1) {
-                Some(taken) => *place = taken,
-                None => return (close_code::AGAIN, "the caller has too many WebSockets"),
-            }
-        }
-        std::future::pending().await
-    }
 }
 
 /// The state of a socket.
@@ -185,9 +118,6 @@ struct Session {
     /// Ends all subscriptions when the session is dropped.
     over: CancellationToken,
 }
-
-/// The code of a close frame, and its reason.
-type Close = (u16, &'static str);
 
 fn close_of(end: End) -> Close {
     let code = match end {
@@ -225,7 +155,7 @@ async fn serve(
             close = read(&session, stream, life) => close,
             close = &mut writes => close,
             end = life.cut_off() => Some(close_of(end)),
-            close = session.caller.logs_in(&mut place, &session.shared.sockets) => Some(close),
+            close = session.caller.logs_in(&mut place, &session.shared) => Some(close),
             () = session.login_ends() => Some(close_of(End::Revoked)),
         };
         drop((session, over));

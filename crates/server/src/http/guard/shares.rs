@@ -192,8 +192,8 @@ mod tests {
         ) {
             let pool = Shares::new(100);
             let mut shares: Vec<Share> = Vec::new();
-            for (number, amount, gives_back) in steps {
-                if gives_back && !shares.is_empty() {
+            for (number, amount, drops) in steps {
+                if drops && !shares.is_empty() {
                     shares.swap_remove(amount % shares.len());
                 } else {
                     shares.extend(pool.take(&holder(number), amount));
