@@ -18,7 +18,7 @@ if (try('HGET', state, 'next_run') or '') ~= ARGV[4] then return 'changed' end
 redis.call('LLEN', KEYS[1]) -- ends the call before its first write if the key is no list: the slot is tried again
 -- Bananas' scheduler reads the state before it takes the lock, so one that has read the old state finds the lock taken.
 if not redis.call('SET', SCHEDULE_LOCK .. ARGV[2], ARGV[6], 'NX', 'PX', ARGV[7]) then return 'locked' end
-local at = string.sub(stamp(now), 1, 19) .. 'Z'
+local at = string.sub(iso(now), 1, 19) .. 'Z'
 redis.pcall('HINCRBY', state, 'run_count', 1)
 redis.call('HDEL', state, 'last_error')
 redis.call('HSET', state, 'last_run', at, 'next_run', ARGV[5], 'last_success', at)

@@ -13,8 +13,8 @@ local function list(k) return KEYS[ask.lists + k] end
 local function lease(id, key, queue, attempt, slot)
   redis.call('HSET', key, 'status', 'started', 'mw_token', ask.token,
     'mw_worker', ask.worker, 'mw_queue', queue, 'mw_attempt', attempt, 'mw_started', ask.since, updated(ask.now))
-  if slot and slot[1] then redis.call('HSET', key, unpack(slot)) end
   given[id] = true
+  if slot and slot[1] then redis.call('HSET', key, unpack(slot)) end
   if slot then return redis.call('ZADD', LEASES, ask.deadline, id) end
   leases[#leases + 1] = ask.deadline
   leases[#leases + 1] = id

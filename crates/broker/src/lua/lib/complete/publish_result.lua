@@ -3,7 +3,7 @@
 -- another kind stays as it is, and does not keep the job from ending.
 local function publish_result(key, channel, now, duration, name, value)
   local good = name ~= 'error'
-  local at = string.sub(stamp(now), 1, 19) .. 'Z'
+  local at = string.sub(iso(now), 1, 19) .. 'Z'
   redis.pcall('HDEL', key, 'result', 'error')
   local set = redis.pcall('HSET', key, 'status', good and 'completed' or 'failed', 'completed_at', at,
     'duration_ms', duration)

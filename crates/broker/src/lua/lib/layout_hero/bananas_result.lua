@@ -33,7 +33,7 @@ local function tell_bananas(id, key, good, payload, now)
   pcall(publish_result, result, channel, now, took, name, payload)
   local kind = redis.pcall('TYPE', record).ok
   if not has.mw_record or not (kind == 'string' or kind == 'none') then return end
-  local values = {updated_at = '"' .. string.sub(stamp(now), 1, 23) .. '000Z"', scheduled_for = ''}
+  local values = {updated_at = '"' .. string.sub(iso(now), 1, 23) .. '000Z"', scheduled_for = ''}
   values.status = good and '"completed"' or '"failed"'
   if not good then
     values.attempts, values.error = tonumber(has.mw_attempt or '') and has.mw_attempt or '0', in_quotes(payload)

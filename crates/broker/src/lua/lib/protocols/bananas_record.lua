@@ -21,7 +21,7 @@ local function drafted(a, now)
   if times < 0 then return nil, a + 1 end
   local text = {ARGV[a + 1]}
   for i = a + 2, a + 2 * times, 2 do
-    text[#text + 1] = string.sub(stamp(now + tonumber(ARGV[i])), 1, 23) .. '000Z'
+    text[#text + 1] = string.sub(iso(now + tonumber(ARGV[i])), 1, 23) .. '000Z'
     text[#text + 1] = ARGV[i + 1]
   end
   return table.concat(text), a + 2 + 2 * times
