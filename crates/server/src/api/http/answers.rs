@@ -206,13 +206,19 @@ mod tests {
         let socket = Unsent::new();
         let mut kept = Vec::new();
         let full = loop {
-            let mut memory = answers.memory(&greedy).unwrap();
-            match grow(&mut memory, 1024 * 1024) {
-                Ok(()) => kept.push(Answer::new("x".repeat(1024 * 1024), memory).over(&socket)),
+            let memory = answers.memory(&greedy);
+            let memory = memory.and_then(|mut memory| {
+                grow(&mut memory, 1024 * 1024)?;
+                Ok(memory)
+            });
+            match memory {
+                Ok(memory) => {
+                    kept.push(Answer::new("x".repeat(1024 * 1024), memory).over(&socket));
+                }
                 Err(full) => break full,
             }
         };
-        assert_eq!((full.code, kept.len()), (Code::TooManyRequests, 31));
+        assert_eq!((full.code, kept.len()), (Code::TooManyRequests, 32));
         assert!(!socket.is_low_now());
         assert!(grow(&mut answers.memory(&other).unwrap(), 8 * 1024 * 1024).is_ok());
         // A clone of the bytes keeps the memory until it is written.
