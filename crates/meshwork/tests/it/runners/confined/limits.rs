@@ -171,7 +171,7 @@ async fn the_kernel_bounds_the_processes_of_a_run() {
     let host = sandbox_host().await.unwrap();
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
     let numbers: Vec<u32> = release.split(['.', '-']).flat_map(str::parse).collect();
-    if !host.bounds_processes || host.groups.is_ok() && numbers[..] < [6, 14] {
+    if !host.bounds_processes || host.groups.is_ok() && numbers < vec![6, 14] {
         eprintln!("skipped: nothing bounds processes, or a control group that runs do not see");
         return;
     }
