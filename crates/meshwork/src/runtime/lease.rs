@@ -29,7 +29,7 @@ pub(crate) enum LeaseClock {
     Host,
     /// A manual clock for tests.
     #[cfg(test)]
-    Manual(Arc<AtomicU64>),
+    Manual(Arc<tests::Hand>),
 }
 
 impl LeaseClock {
@@ -43,7 +43,7 @@ impl LeaseClock {
                 Moment(seconds * 1_000_000_000 + nanos)
             }
             #[cfg(test)]
-            Self::Manual(nanos) => Moment(nanos.load(Ordering::SeqCst)),
+            Self::Manual(hand) => hand.read(),
         }
     }
 }
@@ -97,25 +97,50 @@ impl Lease {
 pub(crate) mod tests {
     use super::*;
 
-    /// Returns a clock and its hand, which moves by seconds.
-    pub(crate) fn manual() -> (LeaseClock, impl Fn(u64)) {
-        let hand = Arc::new(AtomicU64::new(0));
-        let clock = LeaseClock::Manual(Arc::clone(&hand));
-        let forward = move |seconds: u64| {
-            hand.fetch_add(seconds * 1_000_000_000, Ordering::SeqCst);
-        };
-        (clock, forward)
+    /// Name of the thread of the heartbeat.
+    const HEARTBEAT: &str = "meshwork-keep";
+
+    /// The hand of a manual clock.
+    #[derive(Debug, Default)]
+    pub(crate) struct Hand {
+        nanos: AtomicU64,
+        /// The heartbeat has read it, for the renewal with which it begins.
+        has_beaten: AtomicBool,
+    }
+
+    impl Hand {
+        pub(super) fn read(&self) -> Moment {
+            if std::thread::current().name() == Some(HEARTBEAT) {
+                self.has_beaten.store(true, Ordering::SeqCst);
+            }
+            Moment(self.nanos.load(Ordering::SeqCst))
+        }
+
+        pub(crate) fn has_beaten(&self) -> bool {
+            self.has_beaten.load(Ordering::SeqCst)
+        }
+
+        pub(crate) fn forward(&self, seconds: u64) {
+            self.nanos
+                .fetch_add(seconds * 1_000_000_000, Ordering::SeqCst);
+        }
+    }
+
+    /// Returns a clock, and its hand.
+    pub(crate) fn manual() -> (LeaseClock, Arc<Hand>) {
+        let hand = Arc::new(Hand::default());
+        (LeaseClock::Manual(Arc::clone(&hand)), hand)
     }
 
     const LEASE: Duration = Duration::from_secs(10);
 
     #[test]
     fn a_job_starts_only_before_the_end_of_its_lease() {
-        let (clock, forward) = manual();
+        let (clock, hand) = manual();
         let lease = Lease::until(clock.now() + LEASE, &clock);
-        forward(9);
+        hand.forward(9);
         assert!(lease.allows_start() && !lease.has_refused());
-        forward(1);
+        hand.forward(1);
         assert!(!lease.allows_start() && lease.has_refused());
         // A renewal that comes after the refusal changes nothing for this run: the job is being released.
         let same = lease.clone();
@@ -125,14 +150,14 @@ pub(crate) mod tests {
 
     #[test]
     fn a_renewal_moves_the_end_forward_only() {
-        let (clock, forward) = manual();
+        let (clock, hand) = manual();
         let lease = Lease::until(clock.now() + LEASE, &clock);
         let earlier = clock.now() + Duration::from_secs(1);
-        forward(9);
+        hand.forward(9);
         lease.renewed(clock.now() + LEASE);
         // The answer to an earlier renewal came late.
         lease.renewed(earlier);
-        forward(9);
+        hand.forward(9);
         assert!(lease.allows_start());
         assert!(Lease::default().allows_start());
     }

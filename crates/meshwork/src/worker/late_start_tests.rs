@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::runtime::lease::Lease;
-use crate::runtime::lease::tests::manual;
+use crate::runtime::lease::tests::{Hand, manual};
 use crate::runtime::{BatchOptions, JobContext, Run, builtin};
 use crate::{Client, JobRequest, Worker};
 
@@ -36,9 +36,17 @@ async fn becomes(client: &Client, id: &JobId, status: Status) {
     .await;
 }
 
+/// Waits for the first heartbeat: it renews the leases of jobs that are claimed before it.
+async fn begun(hand: &Hand) {
+    eventually("the heartbeat begins", PATIENCE, async || {
+        hand.has_beaten().then_some(())
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_job_that_waits_to_run_alone_does_not_start_after_its_lease() {
-    let (clock, forward) = manual();
+    let (clock, hand) = manual();
     let client = Client::in_memory();
     let queue = client
         .broker()
@@ -64,13 +72,14 @@ async fn a_job_that_waits_to_run_alone_does_not_start_after_its_lease() {
         .handle("first", first)
         .handle("alone", alone);
     let worker = worker.start().await.unwrap();
+    begun(&hand).await;
     let runs = enqueue(&client, "first", "").await;
     becomes(&client, &runs, Status::Started).await;
     let waits = JobRequest::new("alone".parse().unwrap(), "\"\"").concurrent(false);
     let waits = client.enqueue(waits).await.unwrap();
     becomes(&client, &waits, Status::Started).await;
     client.pause(&queue).await.unwrap();
-    forward(TWO_HOURS);
+    hand.forward(TWO_HOURS);
     go.notify_one();
     becomes(&client, &waits, Status::Dispatched).await;
     assert_eq!(*starts.lock().unwrap(), 0);
@@ -98,7 +107,7 @@ impl<'de> Deserialize<'de> for Payload {
 
 #[tokio::test]
 async fn a_group_leaves_out_jobs_whose_lease_is_over() {
-    let (clock, forward) = manual();
+    let (clock, hand) = manual();
     let client = Client::in_memory();
     let calls = Arc::new(Mutex::new(Vec::new()));
     let called = Arc::clone(&calls);
@@ -114,12 +123,13 @@ async fn a_group_leaves_out_jobs_whose_lease_is_over() {
         .lease_clock(clock)
         .handle_batch("pairs", pairs, group);
     let worker = worker.start().await.unwrap();
+    begun(&hand).await;
     let old = enqueue(&client, "pairs", "old").await;
     eventually("the job waits for another one", PATIENCE, async || {
         (READ.load(Ordering::SeqCst) == 1).then_some(())
     })
     .await;
-    forward(TWO_HOURS);
+    hand.forward(TWO_HOURS);
     let new = enqueue(&client, "pairs", "new").await;
     client.result(&new, PATIENCE).await.unwrap();
     assert_eq!(*calls.lock().unwrap(), [["new"]]);
@@ -131,7 +141,7 @@ async fn a_group_leaves_out_jobs_whose_lease_is_over() {
 
 #[tokio::test]
 async fn no_process_starts_after_the_lease() {
-    let (clock, forward) = manual();
+    let (clock, hand) = manual();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("started");
     let run = |lease: &Lease| {
@@ -142,7 +152,7 @@ async fn no_process_starts_after_the_lease() {
         async move { builtin("exec").unwrap().run(run).await }
     };
     let lease = Lease::until(clock.now() + LEASE, &clock);
-    forward(TWO_HOURS);
+    hand.forward(TWO_HOURS);
     let failure = run(&lease).await.result.unwrap_err();
     assert_eq!(failure.kind, FailureKind::NotStarted);
     assert!(lease.has_refused() && !file.exists());

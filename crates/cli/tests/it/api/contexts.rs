@@ -163,7 +163,10 @@ fn objects_of_contexts_are_read_and_made() {
             409
         );
         assert_eq!(get("/v1/contexts/1/runners/20").1, runner);
-        assert_eq!(get("/v1/contexts/1/runners").1["runners"], json!([runner]));
+        let mut listed = runner.clone();
+        listed["running"] = json!(false);
+        listed["waiting"] = json!(0);
+        assert_eq!(get("/v1/contexts/1/runners").1["runners"], json!([listed]));
         assert_eq!(
             ground
                 .run(&["runner", "list", "--context", "1", "--json"])
