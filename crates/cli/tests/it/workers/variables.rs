@@ -123,7 +123,7 @@ fn variables_of_a_job_act_only_in_its_sandbox_however_it_comes() {
     node.run_a_child(&env);
     context.run(&env);
     context.run_a_flow(&env);
-    context.run_a_schedule(&env);
+    node.run_a_schedule(&env);
     context.wait(&foreign);
     let lines = fs::read_to_string(&log).unwrap();
     let outside: Vec<_> = lines
