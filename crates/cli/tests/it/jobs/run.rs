@@ -32,6 +32,7 @@ const FIELDS: [&str; 41] = [
     "parent",
     "priority",
     "progress",
+    "progress_value",
     "queue",
     "requested_sandbox",
     "retries",

@@ -122,6 +122,7 @@ on_all_data! {
     }
 
     fn the_link_of_the_command_opens_one_session(ground: &Ground) {
+        ground.run(&["queue", "limit", "set", "osis", "--concurrency", "5", "--create"]).ok();
         let (running, api, token) = command(ground, &[]);
         let nobody = Browser::open(&api);
         assert_eq!(nobody.get("/ui/").status, 303);

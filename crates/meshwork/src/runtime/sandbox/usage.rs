@@ -11,6 +11,15 @@ pub(in super::super) struct LimitExceeded {
     pub(in super::super) value: u64,
 }
 
+/// Processes above the limit that start, so that the launcher sees that the run exceeds it. Also the least number of
+/// other processes that start before the number of one is used again.
+const SEEN: u64 = 64;
+
+/// Returns the number of processes and threads up to which the kernel lets a run go.
+pub(super) fn seen(limit: u64) -> u64 {
+    limit.saturating_add(SEEN)
+}
+
 /// Length of the encoded usage.
 pub(super) const USAGE: usize = 4 * size_of::<u64>();
 /// Length of an encoded limit.

@@ -33,7 +33,7 @@ use rustix::process::{
 use filter::{Surroundings, UnixSockets};
 use privileges::limit;
 pub(super) use privileges::{can_mount, keep_needed};
-pub(super) use processes::{bound_user, is_bounded, seen};
+pub(super) use processes::{bound_user, is_bounded};
 use root::Run;
 use rules::Enforced;
 pub(super) use view::SYSTEM;

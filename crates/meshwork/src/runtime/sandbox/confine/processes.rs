@@ -7,6 +7,7 @@ use std::io;
 use meshwork_model::sandbox::{Limit, Limits};
 use rustix::process::{Resource, geteuid};
 
+use super::super::usage::seen;
 use super::privileges::{can_mount, lower};
 
 /// Greatest number of processes of a pid namespace, while `/proc` is that of the namespace.
@@ -17,14 +18,6 @@ const PID_MAX_OF_NAMESPACE: Version = Version(6, 14);
 const COUNT_OF_NAMESPACE: Version = Version(5, 14);
 /// Numbers that Linux gives out only once in a pid namespace. A greatest number below is refused.
 const RESERVED: u64 = 300;
-/// Processes above the limit that start, so that the launcher sees that the run exceeds it. Also the least number of
-/// other processes that start before the number of one is used again.
-const SEEN: u64 = 64;
-
-/// Returns the number of processes and threads up to which the kernel lets a run go.
-pub(in super::super) fn seen(limit: u64) -> u64 {
-    limit.saturating_add(SEEN)
-}
 
 /// Bounds the processes of this user in its user namespace, which the run does not share. It does not bind root.
 pub(in super::super) fn bound_user(limits: &Limits) -> io::Result<()> {

@@ -17,7 +17,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use super::confine::seen;
+use super::usage::seen;
 use super::wait_for;
 pub(super) use find::find;
 
