@@ -10,7 +10,7 @@ use rustix::process::Signal;
 const ENDLESS: &str = "loop { }";
 
 /// Fields of every object about a job.
-const FIELDS: [&str; 41] = [
+const FIELDS: [&str; 42] = [
     "attempts",
     "batch",
     "caller",
