@@ -163,7 +163,7 @@ fn objects_of_contexts_are_read_and_made() {
             409
         );
         assert_eq!(get("/v1/contexts/1/runners/20").1, runner);
-        let mut listed = runner.clone();
+        let mut listed = runner;
         listed["running"] = json!(false);
         listed["waiting"] = json!(0);
         assert_eq!(get("/v1/contexts/1/runners").1["runners"], json!([listed]));
@@ -172,7 +172,7 @@ fn objects_of_contexts_are_read_and_made() {
                 .run(&["runner", "list", "--context", "1", "--json"])
                 .ok()
                 .jsons(),
-            [runner]
+            [listed]
         );
         messages_are_sent_and_cancelled(&server);
         server.stop();
