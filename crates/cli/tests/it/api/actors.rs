@@ -30,7 +30,7 @@ fn calls() -> [(&'static str, Value, Scope); 8] {
 
 on_all_data! {
     fn an_actor_has_no_rights_outside_of_contexts_but_granted_ones(ground: &Ground) {
-        ground.run(&["context", "create"]).ok();
+        ground.run(&["context", "create", "--layout", "prefix"]).ok();
         ground.file("a.py", "1");
         ground.run(&["job", "enqueue", "a.py", "--id", "nodejob", "--delay", "1h"]).ok();
         let node = Node::of(&ground.broker());
@@ -79,7 +79,7 @@ on_all_data! {
     }
 
     fn a_key_of_an_actor_makes_no_more_than_itself(ground: &Ground) {
-        ground.run(&["context", "create"]).ok();
+        ground.run(&["context", "create", "--layout", "prefix"]).ok();
         ground.run(&["actor", "create", "--key", "two.key"]).ok();
         ground.run(&["actor", "grant-node", "2", "--scope", "admin"]).ok();
         let made = |name: &str, words: &[&str]| bearer(&key(ground, name, words));
@@ -131,7 +131,7 @@ on_all_data! {
     }
 
     fn a_flow_is_deleted_by_who_has_submitted_it(ground: &Ground) {
-        ground.run(&["context", "create"]).ok();
+        ground.run(&["context", "create", "--layout", "prefix"]).ok();
         ground.run(&["actor", "create", "--key", "two.key"]).ok();
         ground.run(&["context", "grant", "1", "admin", "2"]).ok();
         let own = bearer(&key(ground, "own", &["--scope", "user", "--actor", "1"]));

@@ -81,16 +81,28 @@ pub(crate) fn tenants(ground: &Ground) {
     }
 }
 
-/// All that is stored outside of context 2, but what a supervisor writes by itself.
+/// Records and lists outside of context 2 that no supervisor changes by itself within an hour.
 fn outside(plain: &mut Plain) -> BTreeMap<String, Vec<u8>> {
+    let kinds = [
+        "hero:job:",
+        "hero:q:api_keys",
+        "hero:q:config",
+        "hero:q:delayed",
+        "hero:q:schedule",
+        "actor:",
+        "mw:actors",
+        "mw:audit",
+        "mw:contexts",
+        "{ctx:1}:context:",
+        "{ctx:1}:job:",
+        "{ctx:1}:mw:audit",
+        "{ctx:1}:mw:config",
+        "{ctx:1}:mw:delayed",
+        "{ctx:1}:mw:id",
+        "{ctx:1}:mw:index",
+    ];
     let keys: Vec<String> = plain.ask(&["KEYS", "*"]).unwrap();
-    let is_kept = |key: &String| {
-        let own = ["{ctx:2}:", "mw:index", "mw:id"]
-            .iter()
-            .any(|start| key.starts_with(start));
-        let of_server = ["mw:beat", "worker", "mesh", "clock", "duty", "mw:settle"];
-        !own && !of_server.iter().any(|part| key.contains(part))
-    };
+    let is_kept = |key: &String| kinds.iter().any(|kind| key.starts_with(kind));
     keys.into_iter()
         .filter(is_kept)
         .map(|key| {
