@@ -7,9 +7,9 @@ use std::net::TcpStream;
 use meshwork_test_servers::servers::RealServer;
 use serde_json::json;
 
-use super::sse::{Event, Events, refused, request};
+use super::sse::{Event, Events, narrow, refused, request};
 use super::{Server, bearer};
-use crate::common::{BOUND, Ground, claimed, eventually, on_all_data, wait};
+use crate::common::{Ground, claimed, eventually, on_all_data, wait};
 
 fn create(server: &Server, id: &str) {
     let body = json!({"type": "osis", "script": "1", "id": id});
@@ -153,13 +153,7 @@ fn an_id_that_is_no_longer_stored_gets_a_gap_first() {
 
 /// A subscriber with a small buffer, so that it is soon behind.
 fn lazy(server: &Server, path: &str, headers: &str) -> TcpStream {
-    use rustix::net::{AddressFamily, SocketType, sockopt};
-    let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
-    sockopt::set_socket_recv_buffer_size(&socket, 2048).unwrap();
-    let address: std::net::SocketAddr = server.address.parse().unwrap();
-    rustix::net::connect(&socket, &address).unwrap();
-    let mut stream = TcpStream::from(socket);
-    stream.set_read_timeout(Some(BOUND)).unwrap();
+    let mut stream = narrow(&server.address);
     stream
         .write_all(request(server, path, headers).as_bytes())
         .unwrap();

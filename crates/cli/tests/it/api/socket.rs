@@ -33,7 +33,7 @@ pub(crate) fn open_at(server: &Api, path: &str, headers: &str) -> Result<Socket<
     handshake((&server.address, path), headers, stream)
 }
 
-fn handshake<S: Read + Write>(
+pub(super) fn handshake<S: Read + Write>(
     (host, path): (&str, &str),
     headers: &str,
     stream: S,

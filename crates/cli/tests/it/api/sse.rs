@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Api;
 use crate::common::http::{came, connect};
-use crate::common::json;
+use crate::common::{BOUND, json};
 
 /// An event.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +45,18 @@ impl Read for Chunks {
         self.left -= read;
         Ok(read)
     }
+}
+
+/// A connection with a small buffer: what its client does not read soon waits in the server.
+pub(crate) fn narrow(address: &str) -> TcpStream {
+    use rustix::net::{AddressFamily, SocketType, sockopt};
+    let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    sockopt::set_socket_recv_buffer_size(&socket, 2048).unwrap();
+    let address: std::net::SocketAddr = address.parse().unwrap();
+    rustix::net::connect(&socket, &address).unwrap();
+    let stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(BOUND)).unwrap();
+    stream
 }
 
 /// A request for a stream.
