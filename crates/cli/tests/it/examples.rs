@@ -166,7 +166,9 @@ fn comments_divides_the_sources_of_this_repository() {
         );
         assert_eq!(
             number("test") > 0,
-            text.contains("#[cfg(test)]\nmod tests {"),
+            ["", "pub(crate) "]
+                .iter()
+                .any(|seen| text.contains(&format!("#[cfg(test)]\n{seen}mod tests {{"))),
             "{}",
             path.display()
         );

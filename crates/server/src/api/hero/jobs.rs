@@ -137,7 +137,7 @@ pub(super) async fn run(call: Call, job: HeroJob) -> Result<String, ApiError> {
 }
 
 pub(super) async fn play(call: Call, job: HeroJob) -> Result<PlayResult, ApiError> {
-    let output = run(call, job.or_osis()).await?;
+    let output = Box::pin(run(call, job.or_osis())).await?;
     Ok(PlayResult { output })
 }
 
