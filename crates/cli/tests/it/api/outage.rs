@@ -74,7 +74,7 @@ fn an_absent_store_is_told_and_all_goes_on_when_it_returns() {
             assert_eq!(answer.header("retry-after"), Some("1"), "{path}");
             assert!(took < REFUSED_WITHIN, "{path}: {took:?}");
         }
-        let began = Instant::now();
+        let second = Instant::now();
         for (method, params) in [
             ("job.get", json!({"id": "o-1"})),
             ("get_job_output", json!(["o-1"])),
@@ -82,11 +82,7 @@ fn an_absent_store_is_told_and_all_goes_on_when_it_returns() {
             let error = api.rpc(method, &params, "")["error"]["code"].clone();
             assert_eq!(error, -32009, "{method}");
         }
-        assert!(
-            began.elapsed() < 2 * REFUSED_WITHIN,
-            "{:?}",
-            began.elapsed()
-        );
+        assert!(second.elapsed() < 2 * REFUSED_WITHIN);
     }
     eventually("it is not ready", || {
         (status("/readyz") == 503).then_some(())
