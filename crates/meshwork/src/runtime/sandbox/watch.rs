@@ -218,7 +218,9 @@ impl Watch {
             usage.system_ms = usage.system_ms.max(system);
             // In KiB.
             let largest = used.max_rss().max(0).unsigned_abs() * 1024;
-            usage.peak_memory = usage.peak_memory.max(largest);
+            // Between two measurements the kernel may have seen more.
+            let reached = self.ran_out().map_or(0, |exceeded| exceeded.value);
+            usage.peak_memory = usage.peak_memory.max(largest).max(reached);
         }
         usage
     }
