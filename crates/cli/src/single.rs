@@ -125,7 +125,7 @@ async fn stop(client: &Client, id: &JobId) {
 /// Lines of each stream that a command prints which waits for a job of others.
 const LAST_LINES: usize = 10;
 
-/// Prints the end of a job as [`print`], with the last lines of its output only.
+/// Prints the end of a job as [`print()`], with the last lines of its output only.
 pub(crate) fn print_end(job: &Job, out: &mut Out) -> Result<Exit, CommandError> {
     print_with(job, out, Some(LAST_LINES))
 }
