@@ -167,16 +167,7 @@ impl ContextHandle {
         operation: Operation,
     ) -> Result<Context, ContextError> {
         let context = self.record().await?;
-        let id = me.id();
-        let (who, roles) = match self.node.actor(id).await {
-            Ok(actor) if actor.revoked_at.is_none() => (Who::Actor(id), Roles::of(id, &context)),
-            Ok(_) | Err(ContextError::NoActor(_) | ContextError::Record(_)) => {
-                (Who::Stranger, Roles::NONE)
-            }
-            Err(error) => return Err(error),
-        };
-        let place = Scope::Context(self.id());
-        let Err(denied) = access::check(who, roles, object, operation, place) else {
+        let Err((who, denied)) = self.checked(&context, me.id(), object, operation).await? else {
             return Ok(context);
         };
         let (author, text) = match who {
@@ -188,20 +179,37 @@ impl ContextHandle {
         Err(ContextError::Denied(denied))
     }
 
-    /// Same as [`Self::allow`]. Returns the reason of a refusal.
+    /// Checks a permission by the roles of a context's record. Returns who is refused, and why.
+    async fn checked(
+        &self,
+        context: &Context,
+        id: ActorId,
+        object: Object,
+        operation: Operation,
+    ) -> Result<Result<(), (Who, Denied)>, ContextError> {
+        let (who, roles) = match self.node.actor(id).await {
+            Ok(actor) if actor.revoked_at.is_none() => (Who::Actor(id), Roles::of(id, context)),
+            Ok(_) | Err(ContextError::NoActor(_) | ContextError::Record(_)) => {
+                (Who::Stranger, Roles::NONE)
+            }
+            Err(error) => return Err(error),
+        };
+        let place = Scope::Context(self.id());
+        let checked = access::check(who, roles, object, operation, place);
+        Ok(checked.map_err(|denied| (who, denied)))
+    }
+
+    /// Checks a permission. Returns the reason of a refusal, which is not counted.
     pub(super) async fn denial(
         &self,
         who: ActorId,
         object: Object,
         operation: Operation,
     ) -> Result<Option<Reason>, ContextError> {
-        match self.allow(who, object, operation).await {
-            Ok(_) => Ok(None),
-            Err(ContextError::Denied(denied)) => {
-                Ok(Some(Reason::new(Reason::FORBIDDEN, denied.to_string())))
-            }
-            Err(error) => Err(error),
-        }
+        let context = self.record().await?;
+        let checked = self.checked(&context, who, object, operation).await?;
+        let denied = checked.err();
+        Ok(denied.map(|(_, denied)| Reason::new(Reason::FORBIDDEN, denied.to_string())))
     }
 
     /// Adds an entry to the audit trail, with no change.

@@ -2,6 +2,7 @@
 
 mod action;
 mod batch_handler;
+mod blocking;
 mod builtin;
 mod cache;
 mod check;

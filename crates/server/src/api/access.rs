@@ -18,11 +18,9 @@ use subtle::ConstantTimeEq;
 
 use super::away::unless_away;
 use super::error::{ApiError, Code};
-use super::recent::{CACHED_FOR, Known};
+use super::recent::Known;
 use crate::http::guard::{Admission, Authenticate, Refusal, bearer};
 
-/// Greatest number of cached keys.
-const MOST_CACHED: usize = 1024;
 /// Wrong keys in one second from one address after which further ones get another error.
 const WRONG_PER_SECOND: u32 = 5;
 /// Greatest number of addresses with wrong keys that are remembered.
@@ -122,9 +120,6 @@ pub fn new_key(
     (secret, key)
 }
 
-/// Keys that were read, with the time of the read.
-type Keys = HashMap<ApiKeyName, (Instant, Arc<ApiKey>)>;
-
 /// The keys of the store, as the guard checks them.
 #[derive(Debug, Clone)]
 pub struct KeyRing(Arc<Ring>);
@@ -132,9 +127,8 @@ pub struct KeyRing(Arc<Ring>);
 #[derive(Debug)]
 struct Ring {
     broker: Broker,
-    known: Mutex<Keys>,
     wrong: Mutex<HashMap<IpAddr, (Instant, u32)>>,
-    rights: Known,
+    known: Known,
 }
 
 impl KeyRing {
@@ -143,9 +137,8 @@ impl KeyRing {
     pub fn new(broker: Broker) -> Self {
         Self(Arc::new(Ring {
             broker,
-            known: Mutex::default(),
             wrong: Mutex::default(),
-            rights: Known::default(),
+            known: Known::default(),
         }))
     }
 
@@ -154,9 +147,9 @@ impl KeyRing {
         &self.0.broker
     }
 
-    /// Rights that were read a moment ago.
-    pub(super) fn rights(&self) -> &Known {
-        &self.0.rights
+    /// Keys and rights that were read a moment ago.
+    pub(super) fn known(&self) -> &Known {
+        &self.0.known
     }
 
     /// Returns false if a key that was accepted is now revoked, expired or replaced. While the store is away it stays valid.
@@ -165,10 +158,6 @@ impl KeyRing {
             return true;
         };
         now.is_some_and(|now| now.digest == key.digest && !now.is_expired(meshwork::host_ms()))
-    }
-
-    fn known(&self) -> MutexGuard<'_, Keys> {
-        self.0.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn wrong(&self) -> MutexGuard<'_, HashMap<IpAddr, (Instant, u32)>> {
@@ -196,27 +185,21 @@ impl KeyRing {
 
     async fn key(&self, name: &ApiKeyName) -> Result<Option<Arc<ApiKey>>, ApiError> {
         let now = Instant::now();
-        let known = self.known().get(name).cloned();
-        if let Some((_, key)) = known.filter(|(at, _)| now.duration_since(*at) < CACHED_FOR) {
+        let known = &self.known().keys;
+        if let Some(key) = known.get(name, now) {
             return Ok(Some(key));
         }
         let away = || ApiError::new(Code::StorageError, "the store does not answer for the key");
         let read = tokio::time::timeout(STORE_TIMEOUT, self.read(name));
         let read = read.map(|read| read.map_err(|_| away())?.map_err(|_| away()));
         let key = unless_away(&self.0.broker, false, read).await?;
-        let mut known = self.known();
         let Some(key) = key.map(Arc::new) else {
             // Invented names take no place.
             known.remove(name);
             return Ok(None);
         };
-        if known.len() >= MOST_CACHED {
-            known.retain(|_, (at, _)| now.duration_since(*at) < CACHED_FOR);
-        }
-        if known.len() < MOST_CACHED {
-            // The time before the read counts, so that a revocation during it holds in time.
-            known.insert(name.clone(), (now, Arc::clone(&key)));
-        }
+        // The time before the read counts, so that a revocation during it holds in time.
+        known.keep(name.clone(), now, Arc::clone(&key));
         Ok(Some(key))
     }
 
@@ -258,10 +241,6 @@ impl KeyRing {
     }
 }
 
-/// The keys of the server, for keys that come in parameters.
-#[derive(Debug, Clone)]
-pub(crate) struct Secrets(pub(crate) KeyRing);
-
 impl Authenticate for KeyRing {
     fn check<'a>(
         &'a self,
@@ -269,7 +248,8 @@ impl Authenticate for KeyRing {
         peer: IpAddr,
     ) -> BoxFuture<'a, Result<Admission, Refusal>> {
         async move {
-            head.extensions.insert(Secrets(self.clone()));
+            // For keys that come in parameters.
+            head.extensions.insert(self.clone());
             // A method decides whether it needs a key.
             let Some(text) = bearer(&head.headers).map(str::to_owned) else {
                 head.extensions.insert(Access::Nobody);
@@ -277,7 +257,6 @@ impl Authenticate for KeyRing {
             };
             match self.caller(&text, peer).await {
                 Ok(access) => {
-                    head.extensions.insert(self.clone());
                     head.extensions.insert(access);
                     Ok(Admission::Authenticated)
                 }

@@ -61,7 +61,7 @@ impl KeyRing {
     /// Returns the scope that an actor has outside of contexts; `None` if it is unknown or revoked.
     async fn actor(&self, id: ActorId) -> Result<Option<Option<Scope>>, ApiError> {
         let now = Instant::now();
-        if let Some(known) = self.rights().actors.get(&id, now) {
+        if let Some(known) = self.known().actors.get(&id, now) {
             return Ok(known);
         }
         let found = match self.node().actor(id).await {
@@ -69,7 +69,7 @@ impl KeyRing {
             Ok(_) | Err(ContextError::NoActor(_) | ContextError::Record(_)) => None,
             Err(error) => return Err(error.into()),
         };
-        self.rights().actors.keep(id, now, found);
+        self.known().actors.keep(id, now, found);
         Ok(found)
     }
 
@@ -79,7 +79,7 @@ impl KeyRing {
             return Ok(Roles::NONE);
         }
         let now = Instant::now();
-        if let Some(known) = self.rights().roles.get(&(context, actor), now) {
+        if let Some(known) = self.known().roles.get(&(context, actor), now) {
             return Ok(known);
         }
         let roles = match self.node().context(context).await {
@@ -90,7 +90,7 @@ impl KeyRing {
             Err(ContextError::NoContext(_) | ContextError::NoRecord { .. }) => Roles::NONE,
             roles => roles?,
         };
-        self.rights().roles.keep((context, actor), now, roles);
+        self.known().roles.keep((context, actor), now, roles);
         Ok(roles)
     }
 

@@ -174,9 +174,6 @@ impl Authenticate for Sessions {
             // A cookie opens pages alone: other sites could make a browser send one to the API.
             if is_page && bearer(&head.headers).is_none() {
                 if let Some((id, access)) = self.of(head).await {
-                    if let Door::Keys(ring) = &self.door {
-                        head.extensions.insert(ring.clone());
-                    }
                     head.extensions.insert(id);
                     head.extensions.insert(access);
                     return Ok(Admission::Authenticated);

@@ -133,17 +133,13 @@ pub fn find(tool: Tool) -> Option<PathBuf> {
 /// Finds a library, which is not in `PATH`.
 fn library(tool: Tool) -> Option<PathBuf> {
     let (folder, within) = match tool {
-        // In no ordinary user's `PATH`.
-        Tool::PgBouncer => {
-            return Some(PathBuf::from("/usr/sbin/pgbouncer")).filter(|it| it.is_file());
-        }
         Tool::Faketime => ("/usr/lib", "faketime"),
         // A folder for each version of its interface.
         Tool::PhpRedis => ("/usr/lib/php", ""),
         // A folder for each version.
         Tool::Postgres => ("/usr/lib/postgresql", "bin"),
         // /usr/sbin is in the PATH of root alone.
-        Tool::Nginx => ("/usr", ""),
+        Tool::PgBouncer | Tool::Nginx => ("/usr", ""),
         Tool::Redigo => ("/usr/share/gocode/src/github.com", ""),
         _ => return None,
     };

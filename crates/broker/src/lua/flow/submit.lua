@@ -41,8 +41,7 @@ if ARGV[4] == 'add' then
   return respond('stored')
 end
 
-redis.call('HSET', record, 'status', 'dispatched', 'mw_sealed', '1', updated(now))
-redis.call('HSET', record, unpack(ARGV, 7))
+redis.call('HSET', record, 'status', 'dispatched', 'mw_sealed', '1', updated(now, unpack(ARGV, 7)))
 if ARGV[6] ~= '' then redis.call('HSET', record, 'mw_expires', int(now + tonumber(ARGV[6]))) end
 try('ZADD', FLOWS_LIST, int(now), flow)
 event('flow ' .. flow, 'submit', ARGV[2])

@@ -250,12 +250,13 @@ impl Moves {
 
     /// Links a job of a plain client to its flow: its place, name and number; its key and queue (empty: unknown); its
     /// environment as it was read, and the new one (empty: unchanged). A missing job counts if `is_missing`.
+    /// A job waits for the others of the flow without a limit, or for its timeout if `is_limited`.
     pub fn join(
         &mut self,
         (node, name, id): (&str, &str, u32),
         (key, queue): (&str, &str),
         (before, env): (&[u8], &str),
-        is_missing: bool,
+        (is_missing, is_limited): (bool, bool),
     ) {
         let id = id.to_string();
         let mut parts = [node, name, &id, key, queue]
@@ -263,7 +264,8 @@ impl Moves {
             .to_vec();
         parts.push(before.to_vec());
         parts.push(env.into());
-        parts.push(if is_missing { "1" } else { "" }.into());
+        parts
+            .extend([is_missing, is_limited].map(|it| if it { b"1".to_vec() } else { Vec::new() }));
         self.push("join", parts);
     }
 

@@ -246,7 +246,7 @@ impl Broker {
         }
         let nowhere = Standing::default();
         let standing = standing.as_ref().unwrap_or(&nowhere);
-        let (mut found, mut suspects, mut unread) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut found, mut suspects) = (Vec::new(), Vec::new());
         for job in open {
             let place = standing.lists.get(job.id.as_str()).cloned();
             let script_type = match place.as_deref() {
@@ -263,16 +263,15 @@ impl Broker {
             let adopted = self.adopted(&job, script_type, place);
             if job.started || (job.foreign && migrates) {
                 found.push(adopted);
-            } else if job.foreign && unsure {
-                unread.push((adopted, job.written_at));
+            } else if unsure {
+                suspects.push((adopted, job.written_at, false));
             } else if job.foreign {
                 found.extend((!stands).then_some(adopted));
             } else if !migrates || job.lock.is_none() {
-                suspects.push((adopted, job.written_at));
+                suspects.push((adopted, job.written_at, true));
             }
         }
-        found.extend(self.passed_over(suspects, true).await?);
-        found.extend(self.passed_over(unread, false).await?);
+        found.extend(self.passed_over(suspects).await?);
         for chunk in found.chunks(MAX_ITEMS) {
             swept.adopted += self.track_orphans(chunk).await?;
         }
@@ -360,29 +359,28 @@ impl Broker {
     /// a time is missing.
     async fn passed_over(
         &self,
-        jobs: Vec<(Suspect, Option<u64>)>,
-        or_unknown: bool,
+        jobs: Vec<(Suspect, Option<u64>, bool)>,
     ) -> Result<Vec<Suspect>, Error> {
         let queue = |job: &Suspect| {
             let of_type = || Some(self.keys.work_queue_type(job.script_type.as_ref()?));
             job.queue.clone().or_else(of_type)
         };
-        let queues: BTreeSet<_> = jobs.iter().filter_map(|(job, _)| queue(job)).collect();
+        let queues: BTreeSet<_> = jobs.iter().filter_map(|(job, ..)| queue(job)).collect();
         let next = self
             .next_of(&queues.into_iter().collect::<Vec<_>>())
             .await?;
-        let passed = |(job, at): &(Suspect, Option<u64>)| {
+        let passed = |(job, at, or_unknown): &(Suspect, Option<u64>, bool)| {
             let Some((id, stored)) = queue(job).and_then(|queue| next.get(&queue).cloned()) else {
-                return or_unknown;
+                return *or_unknown;
             };
             let both = at.zip(stored);
-            let before = both.map_or(or_unknown, |(at, stored)| at < stored);
+            let before = both.map_or(*or_unknown, |(at, stored)| at < stored);
             before && id != job.id.as_str()
         };
         Ok(jobs
             .into_iter()
             .filter(passed)
-            .map(|(job, _)| job)
+            .map(|(job, ..)| job)
             .collect())
     }
 

@@ -4,14 +4,10 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
+use super::rights::key;
 use super::{Server, bearer};
 use crate::common::{Ground, eventually, on_both};
 use meshwork_test_servers::servers::{RealCluster, RealServer};
-
-fn key(ground: &Ground, name: &str, words: &[&str]) -> String {
-    let made = ground.run(&[&["key", "create", name], words].concat()).ok();
-    made.stdout.trim().to_owned()
-}
 
 /// Context 1 of actor 1 (admin, executor) and 2 (reader); actor 3 is a member of context 2 alone.
 fn people(ground: &Ground) {

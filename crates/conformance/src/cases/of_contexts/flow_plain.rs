@@ -15,6 +15,7 @@ cases![
     ended_and_missing_jobs_join_too,
     a_job_that_nobody_has_pushed_waits_for_its_prerequisites,
     a_wait_in_a_flow_has_no_limit,
+    jobs_that_wait_for_each_other_have_their_timeouts,
 ];
 
 impl Ground<'_> {
@@ -49,10 +50,19 @@ impl Ground<'_> {
     }
 
     async fn join(&self, lease: &FlowLease, before: &str, missing: bool) -> Got<String> {
+        self.join_limited(lease, before, (missing, false)).await
+    }
+
+    async fn join_limited(
+        &self,
+        lease: &FlowLease,
+        before: &str,
+        flags: (bool, bool),
+    ) -> Got<String> {
         let key = format!("{}job:12:1", self.flows.keys().prefix());
         let mut moves = Moves::default();
         let (job, queue) = (("0", "job_1", 1), (&*key, &*self.world.queue()));
-        moves.join(job, queue, (before.as_bytes(), "{\"A\":\"1\"}"), missing);
+        moves.join(job, queue, (before.as_bytes(), "{\"A\":\"1\"}"), flags);
         same!(self.flows.commit(lease, &moves).await?, StepDone::Done);
         Ok(key)
     }
@@ -264,7 +274,12 @@ async fn a_wait_in_a_flow_has_no_limit(world: &World) -> Outcome {
         let key = format!("{}job:12:1", ground.flows.keys().prefix());
         let other = format!("{}job:12:9", ground.flows.keys().prefix());
         let nodes = ground.flows.keys().flow_part(ground.id, "nodes");
-        for (exists, limited) in [(false, true), (true, false)] {
+        let cases = [
+            (false, false, true),
+            (true, false, false),
+            (true, true, true),
+        ];
+        for (exists, is_cycle, limited) in cases {
             let waiting = format!("\"{other}\"");
             let written = ["HSET", &key, "status", "waiting_for_prerequisites"];
             let fields = ["mw_waiting", &waiting, "mw_expires", "7", "env_vars", "{}"];
@@ -274,10 +289,44 @@ async fn a_wait_in_a_flow_has_no_limit(world: &World) -> Outcome {
                 let words = ["HSET", &other, "status", "started"];
                 world.raw::<()>(&words).await?;
             }
-            ground.join(&lease, "{}", false).await?;
+            let flags = (false, is_cycle);
+            ground.join_limited(&lease, "{}", flags).await?;
             let expires = world.field(&key, "mw_expires").await?;
             same!(expires.is_some(), limited);
         }
+        Ok(())
+    })
+    .await
+}
+
+async fn jobs_that_wait_for_each_other_have_their_timeouts(world: &World) -> Outcome {
+    in_both(world, async |world| {
+        let ground = &Ground::new(world)?;
+        let lease = ground.claimed().await?;
+        let key = format!("{}job:12:1", ground.flows.keys().prefix());
+        let other = format!("{}job:12:9", ground.flows.keys().prefix());
+        let needs = |key: &str, needs: &str| {
+            let status = ["HSET", key, "status", "waiting_for_prerequisites"];
+            let fields = ["script_type", "osis", "dependends", needs, "timeout", "5"];
+            let words: Vec<String> = [&status[..], &fields, &["env_vars", "{}"]]
+                .concat()
+                .into_iter()
+                .map(str::to_owned)
+                .collect();
+            words
+        };
+        for words in [needs(&key, "[9]"), needs(&other, "[1]")] {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            world.raw::<()>(&words).await?;
+        }
+        ground.join_limited(&lease, "{}", (false, true)).await?;
+        world.pass(5_001);
+        world.broker.check_orphans().await?;
+        let error = world.field(&key, "error").await?;
+        same!(
+            error,
+            Some(format!("timeout: prerequisite {other} has not ended"))
+        );
         Ok(())
     })
     .await

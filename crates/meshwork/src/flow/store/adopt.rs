@@ -90,6 +90,7 @@ pub(super) async fn take_up(flows: &Flows, lease: &FlowLease) -> Result<TakenUp,
         moves.note(&[(SEEN, now.to_string())]);
     }
     let joined = flows.nodes(lease.id).await?;
+    let (plan, is_cycle) = plan(flows, &flow, &jobs);
     // Prerequisites that the commit reads.
     let mut read = 0;
     for (at, job) in jobs.iter().enumerate() {
@@ -97,7 +98,7 @@ pub(super) async fn take_up(flows: &Flows, lease: &FlowLease) -> Result<TakenUp,
         if joined.contains_key(&node) || (job.is_missing && !is_late) {
             continue;
         }
-        join(flows, &flow, (&node, job), &mut moves);
+        join(flows, &flow, (&node, job, is_cycle), &mut moves);
         let needs = job.job.as_ref();
         read += needs.map_or(0, |job| job.dependends.len() + job.prerequisites.len());
         let is_full =
@@ -116,7 +117,6 @@ pub(super) async fn take_up(flows: &Flows, lease: &FlowLease) -> Result<TakenUp,
     if joined < jobs.len() || (jobs.is_empty() && !is_late) {
         return rest(flows, lease, &record, Some(AGAIN)).await;
     }
-    let plan = plan(flows, &flow, &jobs);
     let mut moves = Moves::default();
     moves.plan(&json!(plan).to_string());
     let mut fields = vec![(PLAIN, "1".to_owned()), ("mw_name", plan.name)];
@@ -181,7 +181,12 @@ async fn jobs(flows: &Flows, flow: &Flow) -> Result<Vec<Joining>, FlowError> {
     Ok(jobs)
 }
 
-fn join(flows: &Flows, flow: &Flow, (node, job): (&str, &Joining), moves: &mut Moves) {
+fn join(
+    flows: &Flows,
+    flow: &Flow,
+    (node, job, is_cycle): (&str, &Joining, bool),
+    moves: &mut Moves,
+) {
     let key = flows.keys().job(job.key);
     let env = job.job.as_ref().map(|job| merged(flow, &job.env_vars));
     let too_large = env.as_ref().and_then(|env| EnvTooLarge::check(env).err());
@@ -193,7 +198,7 @@ fn join(flows: &Flows, flow: &Flow, (node, job): (&str, &Joining), moves: &mut M
         (node, name(job.key.id).as_str(), job.key.id),
         (&key, &queue.unwrap_or_default()),
         (&job.env, &env),
-        job.is_missing,
+        (job.is_missing, is_cycle),
     );
     if let Some(why) = too_large.filter(|_| job.job.as_ref().is_some_and(waits)) {
         let why = why.to_string();
@@ -223,7 +228,8 @@ pub(super) fn number(name: &str) -> &str {
     name.strip_prefix(NAMED).unwrap_or(name)
 }
 
-fn plan(flows: &Flows, flow: &Flow, jobs: &[Joining]) -> Plan {
+/// Returns the plan, and true if jobs depend on each other.
+fn plan(flows: &Flows, flow: &Flow, jobs: &[Joining]) -> (Plan, bool) {
     let all: BTreeSet<JobKey> = jobs.iter().map(|it| it.key).collect();
     let node = |joining: &Joining| {
         let needs = joining.job.iter().flat_map(|job| needs(flows, job));
@@ -263,13 +269,14 @@ fn plan(flows: &Flows, flow: &Flow, jobs: &[Joining]) -> Plan {
         scripts: BTreeMap::new(),
         flows: BTreeMap::new(),
     };
-    // Jobs that depend on each other wait forever. Here their dependencies would make the plan invalid.
-    if Decider::new(&plan).is_err() {
+    // Jobs that depend on each other wait until their timeouts. Here their dependencies would make the plan invalid.
+    let is_cycle = Decider::new(&plan).is_err();
+    if is_cycle {
         for node in &mut plan.jobs {
             node.needs.clear();
         }
     }
-    plan
+    (plan, is_cycle)
 }
 
 /// Returns the prerequisites of a job.

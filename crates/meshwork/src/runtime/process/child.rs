@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use tokio::process::{ChildStderr, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
+use super::super::blocking::blocking;
 use super::super::sandbox;
 use super::super::sandbox::{Inherited, Launched, LimitExceeded};
 use super::super::workdir::Folder;
@@ -174,7 +175,11 @@ impl Child {
 
 /// Returns the end of a script whose launcher was killed. It reports none; its own exit status counts then.
 async fn end_of_killed(status: ExitStatus, has_begun: bool) -> Launched {
-    let _ = tokio::task::spawn_blocking(sandbox::sweep).await;
+    let swept = blocking(|| {
+        sandbox::sweep();
+        Ok(())
+    });
+    let _ = swept.await;
     if !has_begun && status.signal().is_some() {
         return Launched::Killed(status);
     }

@@ -22,7 +22,6 @@ mod start;
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::{ExitStatus, Output, Stdio};
@@ -35,6 +34,7 @@ use meshwork_model::sandbox::{Limit, Limits, Usage};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+pub(super) use super::blocking::blocking;
 use super::log::Stream;
 pub(super) use super::sandbox::Inherited;
 use super::sandbox::{Launched, LimitExceeded};
@@ -316,16 +316,6 @@ pub(super) fn stdin(folder: &Path, input: Option<&[u8]>) -> io::Result<File> {
 /// Returns the failure for an error of the system, which a retry may not meet.
 pub(super) fn cannot(what: &str, error: &io::Error) -> Failure {
     Failure::new(FailureKind::Script, format!("cannot {what}: {error}"))
-}
-
-/// Runs work with files on a thread for blocking calls.
-pub(super) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
-    // Tokio panics if the host has no thread left.
-    let started = catch_unwind(AssertUnwindSafe(|| tokio::task::spawn_blocking(work)));
-    let started = started.map_err(|_| io::Error::from(io::ErrorKind::WouldBlock))?;
-    started.await.map_err(io::Error::other)?
 }
 
 /// Checks that processes can be started here: makes the folder of a run, and starts a launcher that ends at once.

@@ -5,7 +5,6 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use meshwork_model::sandbox::Profile;
@@ -16,6 +15,7 @@ use super::confine::is_bounded;
 use super::confinement::{Confinement, Isolation, Orders};
 use super::groups::{self, Hierarchies};
 use super::{Environment, Inherited, Launched, Own, is_on, launcher, shielded};
+use crate::runtime::blocking::blocking;
 use crate::runtime::workdir::Folder;
 
 /// Longest time of a trial, which takes milliseconds.
@@ -120,20 +120,17 @@ pub(in super::super) enum Unconfined {
     System(io::Error),
 }
 
-/// Groups that count what runs use, and the reason why some do not work. Found once per process.
-static GROUPS: LazyLock<(Hierarchies, Result<(), String>)> = LazyLock::new(|| {
-    let (found, reasons) = groups::find();
-    let counts = match found.count_memory() && found.count_cpu() {
-        true => Ok(()),
-        false if reasons.is_empty() => Err("this host has none".to_owned()),
-        false => Err(reasons.join("; ")),
-    };
-    (found, counts)
-});
+/// Groups that count what runs use, and the reason why some do not work.
+type Groups = (Hierarchies, Result<(), String>);
+
+/// Found once per process.
+static GROUPS: OnceCell<Groups> = OnceCell::const_new();
 
 /// Removes the control groups of launchers that were killed, and ends the processes in them.
 pub(in super::super) fn sweep() {
-    GROUPS.0.sweep();
+    if let Some((groups, _)) = GROUPS.get() {
+        groups.sweep();
+    }
 }
 
 /// Found once per process.
@@ -200,9 +197,17 @@ pub(in super::super) async fn orders(
     Ok(orders)
 }
 
-async fn in_groups() -> io::Result<&'static (Hierarchies, Result<(), String>)> {
-    let found = tokio::task::spawn_blocking(|| &*GROUPS);
-    found.await.map_err(io::Error::other)
+async fn in_groups() -> io::Result<&'static Groups> {
+    let find = || {
+        let (found, reasons) = groups::find();
+        let counts = match found.count_memory() && found.count_cpu() {
+            true => Ok(()),
+            false if reasons.is_empty() => Err("this host has none".to_owned()),
+            false => Err(reasons.join("; ")),
+        };
+        Ok((found, counts))
+    };
+    GROUPS.get_or_try_init(|| blocking(find)).await
 }
 
 /// Tries an isolation in child processes. Returns the version of Landlock, or the reason why it does not work.

@@ -139,23 +139,23 @@ impl Watch {
     fn sum(&mut self, pids: &[i32], are_complete: bool) -> Sum {
         let mut sum = Sum::default();
         let mut samples = Vec::new();
-        // This process last: it has by then what those have used that end meanwhile.
         for process in pids.iter().filter_map(|pid| read(&pid.to_string())) {
             samples.push(process.sample);
             sum.threads += process.threads;
             sum.memory += process.pages * page_size() as u64;
         }
-        let this = read("self").map(|this| this.sample);
-        samples.extend(this.map(|this| Sample {
-            own: [0; 2],
-            ..this
-        }));
         sum.cpu_ms = match self.group.cpu() {
             Some(cpu) => cpu
                 .map(milliseconds)
                 .into_iter()
                 .fold(0, u64::saturating_add),
             None if are_complete => {
+                // This process last: it has by then what those have used that end meanwhile.
+                let this = read("self").map(|this| this.sample);
+                samples.extend(this.map(|this| Sample {
+                    own: [0; 2],
+                    ..this
+                }));
                 let all = self.samples.add(&samples).map(in_ms);
                 all.into_iter().fold(0, u64::saturating_add)
             }

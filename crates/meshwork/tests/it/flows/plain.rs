@@ -107,7 +107,7 @@ async fn a_plain_flow_has_its_environment_status_and_result() {
         let view = client.timed.pass(Duration::ZERO).await;
         assert_eq!(
             (ends(&view).as_str(), view.status.as_str()),
-            ("job_1=ready job_2=ready", "dispatched")
+            ("job_1=ready job_2=waiting", "dispatched")
         );
         for job in ["job:12:1", "job:12:2"] {
             let env: Value = serde_json::from_str(&client.field(job, "env_vars").await).unwrap();
@@ -122,7 +122,7 @@ async fn a_plain_flow_has_its_environment_status_and_result() {
         let view = client.timed.pass(LOOK).await;
         assert_eq!(
             (ends(&view).as_str(), view.status.as_str()),
-            ("job_1=started job_2=ready", "started")
+            ("job_1=started job_2=waiting", "started")
         );
         let end = [
             "HSET",
@@ -245,7 +245,12 @@ async fn odd_jobs_of_a_plain_flow_do_no_harm() {
     client.job("2", "dispatched", "[1]").await;
     client.found().await;
     let view = client.timed.pass(Duration::ZERO).await;
-    assert_eq!(ends(&view), "job_1=ready job_2=ready");
+    assert_eq!(ends(&view), "job_1=waiting job_2=waiting");
+    client.timed.let_pass(Duration::from_secs(60));
+    client.timed.broker.check_orphans().await.unwrap();
+    let view = client.timed.pass(LOOK).await;
+    assert_eq!(ends(&view), "job_1=error job_2=error");
+    assert_eq!(view.status, "error");
 }
 
 #[tokio::test]

@@ -204,8 +204,10 @@ async fn a_replaced_flow_ends_before_the_next_one_begins() {
     life.work().await;
     let flows = FlowClient::new(&life.good).unwrap();
     let listed = flows.list().await.unwrap();
-    assert_eq!(listed.len(), 1, "{listed:?}");
-    let id = FlowId(listed[0].id);
+    let states: Vec<_> = listed.iter().map(|flow| flow.status.as_str()).collect();
+    assert_eq!(states, ["dispatched", "started"]);
+    assert_eq!(raw(&["RPOP", &queue]).await, None);
+    let id = FlowId(listed[1].id);
     let record = Flows::of(&life.good).unwrap().record(id).await.unwrap();
     assert_eq!(record["mw_stop"], "cancelled");
     raw(&["HSET", &job, "status", "error"]).await;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::Fields;
-use crate::api::access::{Access, Secrets};
+use crate::api::access::{Access, KeyRing};
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::find;
@@ -23,7 +23,7 @@ use crate::api::rights::Held;
 /// A caller: its keys, and on a WebSocket the actor who has signed a nonce.
 #[derive(Debug)]
 pub(crate) struct Session {
-    keys: Option<Secrets>,
+    keys: Option<KeyRing>,
     client: IpAddr,
     /// The actor who has logged in.
     login: Mutex<Option<Held>>,
@@ -33,7 +33,7 @@ pub(crate) struct Session {
 
 impl Session {
     /// Returns the session of a client at this address. Secrets are checked by `keys`; without any the server needs none.
-    pub(crate) fn new(keys: Option<Secrets>, client: IpAddr) -> Self {
+    pub(crate) fn new(keys: Option<KeyRing>, client: IpAddr) -> Self {
         Self {
             keys,
             client,
@@ -68,7 +68,7 @@ impl Session {
 
     /// Returns the caller who gives this key.
     async fn holder_of(&self, secret: &str) -> Option<Result<Access, ApiError>> {
-        let Secrets(keys) = self.keys.as_ref()?;
+        let keys = self.keys.as_ref()?;
         let found = keys.caller(secret, self.client).await;
         if let Ok(access) = &found {
             self.shown.send_replace(Some(access.clone()));

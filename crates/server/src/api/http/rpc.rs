@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use super::answers::{Answer, Unsent};
 use super::problem::Problem;
 use super::{Shared, answers, json, rest};
-use crate::api::access::{Access, Secrets};
+use crate::api::access::{Access, KeyRing};
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::find;
@@ -91,8 +91,8 @@ pub(super) async fn call(
     request: Request,
 ) -> Result<Response, Problem> {
     let access = request.extensions().get::<Access>().cloned();
-    let secrets = request.extensions().get::<Secrets>().cloned();
-    let session = Session::new(secrets, client(request.extensions()));
+    let keys = request.extensions().get::<KeyRing>().cloned();
+    let session = Session::new(keys, client(request.extensions()));
     let permit = request.extensions().get::<Arc<Permit>>().cloned();
     let closing = request.extensions().get::<Closing>().cloned();
     rest::check_content_type(request.headers())?;

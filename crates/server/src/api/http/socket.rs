@@ -157,6 +157,8 @@ async fn serve(
             end = life.cut_off() => Some(close_of(end)),
             close = session.caller.logs_in(&mut place, &session.shared) => Some(close),
             () = session.login_ends() => Some(close_of(End::Revoked)),
+            // The client takes its answers too slowly.
+            () = session.is_late() => Some(close_of(End::Closing)),
         };
         drop((session, over));
         if close == Some(close_of(End::Closing)) {
@@ -280,6 +282,12 @@ impl Session {
             Some(closing) => closing.cuts_off().await,
             None => std::future::pending().await,
         }
+    }
+
+    /// Returns when the server no longer waits for a client that takes its last answers.
+    async fn is_late(&self) {
+        self.cuts_off().await;
+        tokio::time::sleep(LAST_WORDS).await;
     }
 
     /// Takes the places of a call with a text of this length, and memory for its answer.

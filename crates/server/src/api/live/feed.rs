@@ -369,7 +369,7 @@ impl Subscription {
                 self.given = item.at;
                 if self.pending.is_empty() {
                     self.pending = VecDeque::new();
-                    self.room = self.limits.0.bytes.nothing(&self.limits.1);
+                    self.give_room_back();
                 }
                 return Notice::Item(item);
             }
@@ -394,6 +394,10 @@ impl Subscription {
                 None => return Notice::Behind,
             }
         }
+    }
+
+    fn give_room_back(&mut self) {
+        self.room = self.limits.0.bytes.nothing(&self.limits.1);
     }
 
     /// Reads a page of stored items. Items that come meanwhile wait in a new seat, so that none is missed.
@@ -429,6 +433,9 @@ impl Subscription {
             .into_iter()
             .filter(|item| item.topics.contains(&self.topic));
         self.pending.extend(of_topic.map(Arc::new));
+        if self.pending.is_empty() {
+            self.give_room_back();
+        }
     }
 
     /// Reads a page, one of few at once. An absent store is waited for.

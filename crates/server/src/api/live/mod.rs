@@ -22,8 +22,8 @@ use source::{Events, Log};
 
 /// Greatest number of subscriptions: each has a queue of items.
 const SUBSCRIPTIONS: usize = 4096;
-/// Greatest number of followed logs: each has a connection to the store.
-const LOGS: usize = 256;
+/// Greatest number of followed logs and contexts: each has a connection to the store.
+const FOLLOWED: usize = 256;
 /// Greatest number of pages that are read at once.
 const READS: usize = 16;
 /// The most bytes of pages that were not given yet, 64 MiB. A page of a log may have some megabytes.
@@ -34,7 +34,7 @@ const PAGE_BYTES: usize = 64 * 1024 * 1024;
 pub(crate) struct Live {
     feeds: Mutex<HashMap<Stream, Weak<Feed>>>,
     places: Arc<Shares>,
-    logs: Arc<Shares>,
+    followed: Arc<Shares>,
     pages: Pages,
 }
 
@@ -59,7 +59,7 @@ impl Live {
         Self {
             feeds: Mutex::default(),
             places: Shares::new(SUBSCRIPTIONS),
-            logs: Shares::new(LOGS),
+            followed: Shares::new(FOLLOWED),
             pages: Pages {
                 reads: Shares::new(READS),
                 bytes: Shares::new(PAGE_BYTES),
@@ -77,11 +77,10 @@ impl Live {
         let place = self.place(holder)?;
         let broker = call.client.broker();
         let feed = self.feed(Stream::Events(call.context_number()), || {
-            Ok(Feed::new(
-                Box::new(Events(broker.clone())),
-                broker.clone(),
-                None,
-            ))
+            // Each has a connection of its own to the store.
+            let place = call.context_number().map(|_| self.follow(holder));
+            let source = Box::new(Events(broker.clone()));
+            Ok(Feed::new(source, broker.clone(), place.transpose()?))
         })?;
         let subscribes = async {
             Ok(feed
@@ -111,16 +110,21 @@ impl Live {
                 id,
                 secrets,
             };
-            let full = || {
-                let message = "too many logs are followed: end one, or ask again later";
-                ApiError::new(Code::TooManyRequests, message)
-            };
-            let place = self.logs.take(holder, 1).ok_or_else(full)?;
+            let place = self.follow(holder)?;
             Ok(Feed::new(Box::new(source), broker, Some(place)))
         })?;
         let from = from.unwrap_or(Position::START);
         let places = (place, self.pages.clone(), holder);
         Ok(feed.subscribe(Topic::All, Some(from), places).await?)
+    }
+
+    /// Takes the place of a feed: of a log, or of the events of a context.
+    fn follow(&self, holder: &Holder) -> Result<Share, ApiError> {
+        let full = || {
+            let message = "too many logs and contexts are followed: end one, or ask again later";
+            ApiError::new(Code::TooManyRequests, message)
+        };
+        self.followed.take(holder, 1).ok_or_else(full)
     }
 
     fn place(&self, holder: &Holder) -> Result<Share, ApiError> {

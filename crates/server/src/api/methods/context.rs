@@ -94,13 +94,13 @@ struct ContextPage {
 
 async fn list(call: Call, params: PageParams) -> Result<Reply<ContextPage>, ApiError> {
     let caller = call.trusted().await?;
-    let (page, next) = params.page(call.node().contexts().await?)?;
+    let mut all = call.node().contexts().await?;
+    // The position in all of them would tell how many there are.
+    all.retain(|context| call.check_context(context.id()).is_ok());
+    let (page, next) = params.page(all)?;
     let slots = call.node().slots().await?;
     let mut contexts = Vec::new();
     for context in &page {
-        if call.check_context(context.id()).is_err() {
-            continue;
-        }
         match context.may(&caller, Object::Context, Operation::Read).await {
             Ok(true) => contexts.push(ContextSummary::new(context, slots.as_ref())),
             // Deleted meanwhile, or damaged: one context must not hide the others.
@@ -108,8 +108,6 @@ async fn list(call: Call, params: PageParams) -> Result<Reply<ContextPage>, ApiE
             Err(error) => return Err(error.into()),
         }
     }
-    // The position tells how many contexts there are.
-    let next = next.filter(|_| call.access.context().is_none());
     Ok(Reply::new(&ContextPage { contexts, next }))
 }
 

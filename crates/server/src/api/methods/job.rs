@@ -133,7 +133,11 @@ struct Created {
 
 async fn create(call: Call, params: NewJobParams) -> Result<Reply<Created>, ApiError> {
     let wait = params.wait;
-    let (call, id, warning) = enqueue(call, params).await?;
+    let (call, id, route) = enqueue(call, params).await?;
+    let warning = match &route {
+        Some(route) => nobody(&call, route).await,
+        None => None,
+    };
     let job = match wait {
         None => None,
         Some(wait) => ended(&call, &id, wait.0).await?,
@@ -158,11 +162,11 @@ async fn run(call: Call, params: NewJobParams) -> Result<Reply<JobView<'static>>
     finished(&call, &id, wait).await
 }
 
-/// Enqueues a job. Returns the call in the job's context, with its id, and with a warning if no worker runs it now.
+/// Enqueues a job. Returns the call in the job's context, with its id, and with the route of a special job.
 async fn enqueue(
     call: Call,
     mut params: NewJobParams,
-) -> Result<(Call, JobId, Option<String>), ApiError> {
+) -> Result<(Call, JobId, Option<Route>), ApiError> {
     if let Some(queue) = params.take_spread()? {
         let request = request(&call, params)?;
         let (call, id) = spread::enqueue(call, &queue, request).await?;
@@ -171,25 +175,21 @@ async fn enqueue(
     let needs = (Object::Job, Operation::Create);
     let call = call.enter(params.context.take(), needs).await?;
     let (id, route) = enqueue_in(&call, params).await?;
-    let warning = match route {
-        Some(route) => nobody(&call, &route).await?,
-        None => None,
-    };
-    Ok((call, id, warning))
+    Ok((call, id, route))
 }
 
-/// Returns a warning if no worker listens to the queue of a route.
-async fn nobody(call: &Call, route: &Route) -> Result<Option<String>, ApiError> {
-    if call.client.has_worker(route).await? {
-        return Ok(None);
+/// Returns a warning if no worker listens to the queue of a route. The job is stored, so an error here is none of the call.
+async fn nobody(call: &Call, route: &Route) -> Option<String> {
+    if call.client.has_worker(route).await.unwrap_or(true) {
+        return None;
     }
     let group = route.group.as_ref();
     let group = group.map(|group| format!(" of the group `{group}`"));
-    Ok(Some(format!(
+    Some(format!(
         "no worker{} runs jobs of type `{}` now; the job waits for one",
         group.unwrap_or_default(),
         route.script_type
-    )))
+    ))
 }
 
 /// Returns the job, in the trace of the call.

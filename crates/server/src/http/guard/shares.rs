@@ -106,7 +106,10 @@ impl Share {
             return false;
         }
         table.taken += amount;
-        table.held.insert(self.holder.clone(), held + amount);
+        match table.held.get_mut(&self.holder) {
+            Some(held) => *held += amount,
+            None => drop(table.held.insert(self.holder.clone(), amount)),
+        }
         self.amount += amount;
         true
     }

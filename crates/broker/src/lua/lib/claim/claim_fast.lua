@@ -2,6 +2,7 @@
 --- @lazy claim/claim_lists gives claim_slow, claim_each
 -- Claims jobs on the fast path: jobs without options, in a namespace without settings. claim_slow.lua claims others.
 local MOST = 1000 -- ids visited in one call
+local NO_SLOT = {}
 local looked, dropped, taken, leases, walked = 0, 0, {}, {}, false
 local given = {} -- ids that this call has leased: an id may be listed twice
 local ask -- the request of this call
@@ -12,9 +13,9 @@ local function list(k) return KEYS[ask.lists + k] end
 
 local function lease(id, key, queue, attempt, slot)
   redis.call('HSET', key, 'status', 'started', 'mw_token', ask.token,
-    'mw_worker', ask.worker, 'mw_queue', queue, 'mw_attempt', attempt, 'mw_started', ask.since, updated(ask.now))
+    'mw_worker', ask.worker, 'mw_queue', queue, 'mw_attempt', attempt, 'mw_started', ask.since,
+    updated(ask.now, unpack(slot or NO_SLOT)))
   given[id] = true
-  if slot and slot[1] then redis.call('HSET', key, unpack(slot)) end
   if slot then return redis.call('ZADD', LEASES, ask.deadline, id) end
   leases[#leases + 1] = ask.deadline
   leases[#leases + 1] = id

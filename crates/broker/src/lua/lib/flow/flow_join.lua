@@ -8,8 +8,9 @@ local function lacks(ids)
   for _, id in ipairs(ids) do if not status_of(id) then return true end end
 end
 
--- Lets a job wait for the prerequisites in its record. If they have ended and it is in no queue, the watchdog queues it.
-local function await_recorded(of, key, has, queue)
+-- Lets a job wait for the prerequisites in its record, for its timeout at most if `limited`. If they have ended and it is
+-- in no queue, the watchdog queues it.
+local function await_recorded(of, key, has, queue, limited)
   if has.mw_attempt or has.mw_reply then return end
   local seen, ids, open, why = {}, {}
   local field = read_prerequisites(key, has, seen, ids)
@@ -26,14 +27,14 @@ local function await_recorded(of, key, has, queue)
   redis.call('HDEL', key, 'mw_lock', 'mw_seen')
   unwatch(key)
   redis.call('HSET', key, 'mw_attempt', 0, 'mw_queue', queue)
-  if open then await_prerequisites(key, key, queue, open, of.now, lacks(open) and timeout_of(has) or nil)
+  if open then await_prerequisites(key, key, queue, open, of.now, (limited or lacks(open)) and timeout_of(has) or nil)
   else fail_job(key, key, has, why, of.now, nil, '', false, field and 'unreadable' or 'prerequisite') end
 end
 
 -- Links a job to its flow: place, name, number, key, queue, the environment that was read, the new one ('' for no change),
--- 1 to count a missing job. A job whose environment has changed meanwhile is linked by a later step.
+-- 1 to count a missing job, 1 to limit its wait. A job whose environment has changed meanwhile is linked by a later step.
 function flow_moves.join(of, a)
-  local node, name, id, key, queue, before, env, missing = unpack(ARGV, a, a + 7)
+  local node, name, id, key, queue, before, env, missing, limited = unpack(ARGV, a, a + 8)
   if redis.call('HEXISTS', of.nodes, node) == 1 then return end
   local has = record(key, 'env_vars', 'mw_flow', 'mw_waiting', 'mw_attempt', 'mw_on_failure', 'dependends',
     'prerequisites', 'timeout')
@@ -54,13 +55,13 @@ function flow_moves.join(of, a)
   redis.call('HSET', of.names, name, id)
   redis.call('HSET', of.nodes, node, state)
   if not joins then return end
-  -- A wait that a claim has begun has no limit in a flow either.
+  -- A wait that a claim has begun has the same limit in a flow.
   if has.mw_waiting then
-    if not lacks(awaited(has.mw_waiting)) then redis.call('HDEL', key, 'mw_expires') end
+    if limited ~= '1' and not lacks(awaited(has.mw_waiting)) then redis.call('HDEL', key, 'mw_expires') end
     return
   end
   has.mw_queue, has.mw_with = has.mw_queue or queue, '1'
-  await_recorded(of, key, has, has.mw_queue)
+  await_recorded(of, key, has, has.mw_queue, limited == '1')
 end
 
 -- All jobs have joined: the plan

@@ -89,8 +89,7 @@ local flow_moves = {
   -- fields of the flow's record, while it has not ended: field, value, …
   note = function(of, a, n)
     if final(redis.call('HGET', of.record, 'status')) then return end
-    redis.call('HSET', of.record, updated(of.now))
-    redis.call('HSET', of.record, unpack(ARGV, a, a + n - 1))
+    redis.call('HSET', of.record, updated(of.now, unpack(ARGV, a, a + n - 1)))
   end,
 
   -- jobs that retention may delete, since the flow has ended: keys

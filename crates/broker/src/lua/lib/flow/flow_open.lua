@@ -6,7 +6,5 @@ local FORGOTTEN = 3600000 -- ms after which a flow that is not sealed is deleted
 local function open_flow(flow, plan_key, plan, mark, now, from)
   redis.call('ZADD', FLOWS_DUE, int(now + FORGOTTEN), flow)
   redis.call('SET', plan_key, plan)
-  redis.call('HSET', FLOW .. flow, 'mw_mark', mark, unpack(ARGV, from))
-  redis.call('HSET', FLOW .. flow, created(now))
-  redis.call('HSET', FLOW .. flow, updated(now))
+  redis.call('HSET', FLOW .. flow, 'mw_mark', mark, created(now, updated(now, unpack(ARGV, from))))
 end

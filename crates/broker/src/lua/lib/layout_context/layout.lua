@@ -5,11 +5,12 @@
 local function stamp(ms) return string.format('%.0f', math.floor(ms / 1000)) end
 
 -- Return the fields of a time in a record with their values: whole seconds, which plain clients read, and exact ms.
-local function created(ms) return 'created_at', stamp(ms), 'mw_created_ms', string.format('%.0f', ms) end
+-- Further fields follow.
+local function created(ms, ...) return 'created_at', stamp(ms), 'mw_created_ms', string.format('%.0f', ms), ... end
 local stamped, seconds, exact
-local function updated(ms)
+local function updated(ms, ...)
   if ms ~= stamped then stamped, seconds, exact = ms, stamp(ms), string.format('%.0f', ms) end
-  return 'updated_at', seconds, 'mw_updated_ms', exact
+  return 'updated_at', seconds, 'mw_updated_ms', exact, ...
 end
 
 local function worker_of() return '' end

@@ -23,8 +23,7 @@ local function raise(base, what, by, now)
     input[#input + 1] = '"' .. fact[1] .. '":' .. in_quotes(fact[2] or '')
   end
   redis.call('HSET', JOB .. id, 'id', id, 'status', 'dispatched', 'mw_alert_of', base, 'mw_input', table.concat(input, ',') .. '}',
-    unpack(record))
-  redis.call('HSET', JOB .. id, created(now)) redis.call('HSET', JOB .. id, updated(now))
+    created(now, updated(now, unpack(record))))
   count(of.queue, 'created')
   event(id, 'enqueue', by, what)
   local has = {mw_queue = of.queue, mw_reply = '0'}

@@ -1,7 +1,7 @@
 //! Control groups of runs. In one, the kernel counts and bounds what all processes of a run use together, also memory that
 //! no process maps and processor time of children that nobody waits for.
 //!
-//! The worker finds once where groups can be made ([`find`]). The launcher makes those of a run, starts the first process
+//! The worker finds once where groups can be made ([`find()`]). The launcher makes those of a run, starts the first process
 //! in them, and removes them at the end. It keeps them locked, so that a worker removes those of a killed launcher.
 
 mod find;
