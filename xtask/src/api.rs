@@ -79,8 +79,15 @@ fn describe(workspace: &Workspace) -> Result<PathBuf, Failure> {
     fs::write(&script, RUSTDOC)
         .and_then(|()| fs::set_permissions(&script, fs::Permissions::from_mode(0o755)))
         .map_err(|error| Failure::new(format!("{}: {error}", script.display())))?;
-    let mut command = workspace.cargo(&["rustdoc", "-p", "meshwork", "--lib", "--"]);
-    command.args(["-Z", "unstable-options", "--output-format", "json"]);
+    let mut command = workspace.cargo(&["rustdoc", "-p", "meshwork", "--lib"]);
+    command.args([
+        "--features",
+        "passphrase,sal",
+        "--",
+        "-Z",
+        "unstable-options",
+    ]);
+    command.args(["--output-format", "json"]);
     process::run_quoting(command.env("RUSTDOC", &script), LIMIT)?;
     Ok(workspace.built().with_file_name("doc/meshwork.json"))
 }

@@ -16,7 +16,7 @@ const LIMIT: Duration = Duration::from_secs(6 * 3600);
 const BINARY: &str = "MESHWORK_BIN";
 
 pub(crate) fn run(workspace: &Workspace, binary: &str, rest: &[String]) -> Result<(), Failure> {
-    let tools = tools::prepare(workspace, true);
+    let tools = tools::prepare(workspace, true, false);
     let profile = match binary {
         "bench" | "scale" => "dist",
         _ => "release",

@@ -33,11 +33,14 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Find or install what the tests need, and run every test
+    /// Find or install what the tests need, and run those that take few minutes, or the named ones
     Test {
         /// Install nothing: tests whose programs are missing are skipped by name
         #[arg(long)]
         no_install: bool,
+        /// Run every test: also kills, mutations, long cases, all engines and the documentation
+        #[arg(long)]
+        all: bool,
         /// Passed on to `cargo test`, as `-p meshwork-broker claim`; what stands behind a `--`,
         /// as `-- --nocapture`, to the test binaries
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -140,9 +143,14 @@ fn main() -> ExitCode {
 fn perform(chore: &Chore, behind: &[String]) -> Result<(), Failure> {
     let workspace = Workspace::find()?;
     match chore {
-        Chore::Test { no_install, cargo } => {
+        Chore::Test {
+            no_install,
+            all,
+            cargo,
+        } => {
             let selection = suite::Selection {
                 no_install: *no_install,
+                all: *all,
                 cargo,
                 binaries: behind,
                 environment: &[],

@@ -12,10 +12,10 @@ pub(crate) fn write(workspace: &Workspace) -> Result<(), Failure> {
     let folder = folder.to_string_lossy();
     let cargo: Vec<String> = TEST.split(' ').map(str::to_owned).collect();
     let selection = suite::Selection {
-        no_install: false,
         cargo: &cargo,
         binaries: &[],
         environment: &[("MESHWORK_PICTURES", &folder)],
+        ..suite::Selection::default()
     };
     suite::test(workspace, &selection)
 }

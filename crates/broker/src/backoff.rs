@@ -1,6 +1,7 @@
 //! Exponential backoff between tries of a call, with jitter, so that callers that failed together do not return
 //! together.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -26,6 +27,7 @@ impl Backoff {
     }
 
     /// Waits, and doubles the next wait. Jitter shortens each wait by up to a half.
+    #[boxed]
     pub async fn wait(&mut self) {
         let share = 0.5 + rand::random::<f64>() / 2.0;
         tokio::time::sleep(self.next.mul_f64(share)).await;

@@ -15,6 +15,7 @@ pub mod script;
 mod session;
 mod verb;
 
+use meshwork_macros::boxed;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -55,6 +56,7 @@ impl Broker {
     ///
     /// # Errors
     /// As for [`Conn::open`].
+    #[boxed]
     pub async fn connect(target: &Target, keys: JobKeys) -> Result<Self, ConnectError> {
         let mut broker = Self::new(Conn::open(target, keys.namespace()).await?, keys);
         broker.session.acknowledge(target.acknowledge());
@@ -66,6 +68,7 @@ impl Broker {
     ///
     /// # Errors
     /// The connection cannot be opened, or the store has no such database.
+    #[boxed]
     pub async fn of_context(&self, keys: ContextKeys) -> Result<Self, Error> {
         let conn = match keys.layout() {
             ContextLayout::Db => self.conn.in_database(keys.database()).await,
@@ -110,6 +113,7 @@ impl Broker {
     ///
     /// # Errors
     /// The connection cannot be opened.
+    #[boxed]
     pub async fn dedicated(&self) -> Result<Self, Error> {
         Ok(Self {
             session: self.session.dedicated().await?,
@@ -121,6 +125,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server does not answer.
+    #[boxed]
     pub async fn now(&self) -> Result<u64, Error> {
         let shown = self.session.now().await?;
         let mut get = redis::cmd("GET");
@@ -134,6 +139,7 @@ impl Broker {
 
     /// Returns the commands that this user may not send to the server, although the calls of a worker need them. `None`
     /// if the server cannot answer.
+    #[boxed]
     pub async fn lacks(&self) -> Option<Vec<&'static str>> {
         acl::worker_lacks(&self.conn, &self.keys).await
     }

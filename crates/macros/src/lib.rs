@@ -1,6 +1,7 @@
 //! The macros of jobs and their handlers. Use them through the crate `meshwork`.
 
 mod attributes;
+mod boxed;
 mod duration;
 mod expand;
 mod handler;
@@ -85,4 +86,15 @@ pub fn handler(arguments: TokenStream, item: TokenStream) -> TokenStream {
         return quote!(#function #error).into();
     }
     handler::checked(&function).into()
+}
+
+/// Puts the future of an async function into a box, so that it is compiled once, with its function, and not in each crate
+/// that awaits it. For the crates of Meshwork; they need `futures_util`. All borrowed arguments have one lifetime, and the
+/// future is `Send`.
+#[doc(hidden)]
+#[proc_macro_attribute]
+pub fn boxed(_arguments: TokenStream, item: TokenStream) -> TokenStream {
+    boxed::boxed(parse_macro_input!(item as ItemFn))
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
 }

@@ -76,7 +76,6 @@ pub use runtime::{Inputs, JobContext, JobError};
 pub use tokio_util::sync::CancellationToken;
 
 pub use error::Error;
-#[cfg(feature = "macros")]
 pub use meshwork_macros::{Job, handler, job};
 pub use protocol::hero::{MAX_POOL, Worker, WorkerInfo, WorkerPool};
 #[doc(hidden)]

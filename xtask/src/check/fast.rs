@@ -70,7 +70,8 @@ fn test_crates(workspace: &Workspace, crates: &BTreeSet<String>) -> Result<(), F
         let targets = match folder.as_str() {
             "broker" => "-p meshwork-broker --lib --test it --test conformance",
             "conformance" => "-p meshwork-conformance -p meshwork-broker --lib --test conformance",
-            "xtask" | "meshwork" => &format!("-p {folder}"),
+            "meshwork" => "-p meshwork --features passphrase,sal",
+            "xtask" => "-p xtask",
             _ => &format!("-p meshwork-{folder}"),
         };
         test(workspace, targets, &[ENGINES])?;
@@ -86,10 +87,9 @@ fn test_documents(workspace: &Workspace) -> Result<(), Failure> {
 fn test(workspace: &Workspace, targets: &str, environment: &[(&str, &str)]) -> Result<(), Failure> {
     let cargo: Vec<String> = targets.split(' ').map(str::to_owned).collect();
     let selection = Selection {
-        no_install: false,
         cargo: &cargo,
-        binaries: &[],
         environment,
+        ..Selection::default()
     };
     suite::test(workspace, &selection)
 }

@@ -51,6 +51,7 @@ pub(crate) fn check(workspace: &Workspace, extent: &Extent) -> Result<(), Failur
         return fast::check(workspace, &extent.since);
     }
     let tests = suite::Selection {
+        all: true,
         environment: if extent.long { &[ALL_ENGINES] } else { &[] },
         ..suite::Selection::default()
     };

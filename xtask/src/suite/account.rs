@@ -31,7 +31,7 @@ const MESSAGE: usize = 30;
 const MESSAGES: usize = 10;
 
 /// Number of tests that are named as the slowest.
-const SLOWEST: usize = 5;
+const SLOWEST: usize = 10;
 
 impl Failed {
     fn new(name: impl Into<String>) -> Self {

@@ -3,7 +3,8 @@
 mod account;
 mod binaries;
 mod pool;
-mod whole;
+mod programs;
+mod quick;
 
 use std::fs;
 use std::io::{Write, stdout};
@@ -12,6 +13,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use account::Account;
+use programs::Extent;
 
 use crate::process::{self, Failure};
 use crate::tools::{self, Tools};
@@ -67,12 +69,14 @@ impl<'a> Surroundings<'a> {
     }
 }
 
-/// The tests to run. Without arguments for cargo and for the binaries, all of the workspace run, several binaries at
-/// once.
+/// The tests to run. Without arguments for cargo and for the binaries, those of a few minutes or all run, several binaries
+/// at once.
 #[derive(Default)]
 pub(crate) struct Selection<'a> {
     /// True to skip tests whose programs are missing.
     pub(crate) no_install: bool,
+    /// True for every test of the workspace.
+    pub(crate) all: bool,
     /// Arguments for cargo.
     pub(crate) cargo: &'a [String],
     /// Arguments for the test binaries.
@@ -83,19 +87,23 @@ pub(crate) struct Selection<'a> {
 
 /// Runs the tests.
 pub(crate) fn test(workspace: &Workspace, selection: &Selection<'_>) -> Result<(), Failure> {
-    let tools = tools::prepare(workspace, !selection.no_install);
-    let whole = selection.cargo.is_empty() && selection.binaries.is_empty();
-    let surroundings = Surroundings::lay_out(workspace, tools, whole, selection.environment)?;
+    let extent = Extent::of(selection);
+    let quick = extent == Some(Extent::Quick);
+    let tools = tools::prepare(workspace, !selection.no_install, quick);
+    let built = extent.is_some();
+    let surroundings = Surroundings::lay_out(workspace, tools, built, selection.environment)?;
     let mut account = Account::default();
     let started = Instant::now();
-    let passed = if whole {
-        whole::test(workspace, &surroundings, &mut account)?
-    } else {
-        some(workspace, &surroundings, selection, &mut account)?
+    let passed = match extent {
+        Some(extent) => programs::test(workspace, &surroundings, extent, &mut account)?,
+        None => some(workspace, &surroundings, selection, &mut account)?,
     };
     account.add_skipped(&read(&surroundings.skipped)?);
     let took = started.elapsed().as_secs();
     eprintln!("\n{account}\nbuilding and testing took {took} s");
+    if quick {
+        eprintln!("`cargo xtask test --all` runs every test");
+    }
     verdict(passed, &account)
 }
 

@@ -46,10 +46,11 @@ impl Tools {
     }
 }
 
-/// Finds or installs each tool, and prints a line about it.
-pub(crate) fn prepare(workspace: &Workspace, install: bool) -> Tools {
+/// Finds or installs each tool, and prints a line about it. With `few`, only Python and Redis are installed.
+pub(crate) fn prepare(workspace: &Workspace, install: bool, few: bool) -> Tools {
     let python = report("python3", python::find_or_install(install));
     let redis = report("redis-server", redis::find_or_install(install));
+    let install = install && !few;
     let valkey = report(
         "valkey-server",
         valkey::find_or_install(workspace, python.as_deref(), install),

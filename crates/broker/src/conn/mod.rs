@@ -13,6 +13,7 @@ mod subscriber;
 mod target;
 mod tls;
 
+use meshwork_macros::boxed;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -213,6 +214,7 @@ impl Conn {
     /// # Errors
     /// The server does not answer, refuses the credentials, or would lose jobs ([`Unsuitable`]); or it belongs to a
     /// cluster and the namespace has no hash tag.
+    #[boxed]
     pub async fn open(target: &Target, namespace: &Namespace) -> Result<Self, ConnectError> {
         match target {
             Target::Server(server) => Box::pin(remote::connect(server, namespace)).await,
@@ -263,6 +265,7 @@ impl Conn {
     ///
     /// # Errors
     /// The connection cannot be opened.
+    #[boxed]
     pub async fn dedicated(&self) -> RedisResult<Self> {
         let conn = self.transport.dedicated().await?;
         let shared = Arc::clone(&self.shared);
@@ -285,6 +288,7 @@ impl Conn {
     ///
     /// # Errors
     /// The connection cannot be opened, or the store has fewer databases.
+    #[boxed]
     pub async fn in_database(&self, database: u32) -> RedisResult<Self> {
         if self.transport.db() == i64::from(database) {
             return Ok(self.clone());
@@ -327,6 +331,7 @@ impl Conn {
     ///
     /// # Errors
     /// No node answers.
+    #[boxed]
     pub async fn slots(&self) -> RedisResult<Option<SlotMap>> {
         self.transport.slots().await
     }
@@ -375,6 +380,7 @@ impl Conn {
     ///
     /// # Errors
     /// The connection cannot be opened.
+    #[boxed]
     pub async fn subscriber(&self) -> RedisResult<Subscriber> {
         self.transport.subscriber().await
     }

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use futures_util::StreamExt;
 use meshwork_embedded::{Reply, Session};
+use meshwork_macros::boxed;
 use redis::RedisResult;
 use redis::aio::PubSub;
 
@@ -38,6 +39,7 @@ impl Subscriber {
     ///
     /// # Errors
     /// The connection is broken, or the user lacks the right.
+    #[boxed]
     pub async fn listen(&mut self, channel: &str) -> RedisResult<()> {
         self.say("SUBSCRIBE", channel).await
     }
@@ -46,6 +48,7 @@ impl Subscriber {
     ///
     /// # Errors
     /// The connection is broken.
+    #[boxed]
     pub async fn leave(&mut self, channel: &str) -> RedisResult<()> {
         self.say("UNSUBSCRIBE", channel).await
     }
@@ -73,6 +76,7 @@ impl Subscriber {
     ///
     /// # Errors
     /// The connection is broken.
+    #[boxed]
     pub async fn heard(&mut self) -> RedisResult<Option<Heard>> {
         let gone = || gone("nothing more is heard");
         match &mut self.0 {

@@ -19,6 +19,7 @@ mod schedules;
 mod spread;
 mod stale;
 
+use meshwork_macros::boxed;
 use std::fmt::Display;
 
 use meshwork_model::keys::hero::JobKeys;
@@ -103,6 +104,7 @@ impl Finding {
 ///
 /// # Errors
 /// The server does not answer, or refuses the credentials.
+#[boxed]
 pub async fn examine(target: &Target, namespace: &Namespace) -> Result<Vec<Finding>, ConnectError> {
     let mut findings = match target {
         Target::Directory(path) => directory::check(path),

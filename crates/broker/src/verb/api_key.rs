@@ -1,5 +1,6 @@
 //! Keys of the API, one field of a hash for each.
 
+use meshwork_macros::boxed;
 use meshwork_model::api_key::{ApiKey, UnreadableApiKey};
 use meshwork_model::name::ApiKeyName;
 
@@ -14,6 +15,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn create_api_key(&self, key: &ApiKey) -> Result<bool, Error> {
         let mut count = redis::cmd("HLEN");
         count.arg(self.keys.api_keys());
@@ -30,6 +32,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn replace_api_key(&self, key: &ApiKey) -> Result<(), Error> {
         let mut set = redis::cmd("HSET");
         set.arg(self.keys.api_keys()).arg(key.name.as_str());
@@ -40,6 +43,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn api_key(&self, name: &ApiKeyName) -> Result<Option<ApiKey>, Error> {
         let mut get = redis::cmd("HGET");
         get.arg(self.keys.api_keys()).arg(name.as_str());
@@ -51,6 +55,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn api_keys(&self) -> Result<Vec<Result<ApiKey, UnreadableApiKey>>, Error> {
         let mut get = redis::cmd("HGETALL");
         get.arg(self.keys.api_keys());
@@ -64,6 +69,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn revoke_api_key(&self, name: &ApiKeyName) -> Result<bool, Error> {
         let mut del = redis::cmd("HDEL");
         del.arg(self.keys.api_keys()).arg(name.as_str());

@@ -1,5 +1,6 @@
 //! save_object, delete_object, read_objects: objects that scripts store.
 
+use meshwork_macros::boxed;
 use meshwork_model::object::{
     MAX_ANSWER, MAX_BYTES, MAX_FOUND, MAX_OBJECTS, MAX_VERSIONS, NewObject, Space,
 };
@@ -125,6 +126,7 @@ impl Broker {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn save_object(
         &self,
         space: &Space,
@@ -155,6 +157,7 @@ impl Broker {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn delete_object(
         &self,
         space: &Space,
@@ -176,6 +179,7 @@ impl Broker {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn object(&self, space: &Space, id: &str) -> Result<Option<StoredObject>, Error> {
         let call = self.scripts.call(Verb::ReadObjects).arg(space.as_str());
         let fields: Fields = call.arg("object").arg(1).arg(id).run(&self.conn).await?;
@@ -187,6 +191,7 @@ impl Broker {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn objects(
         &self,
         space: &Space,
@@ -207,6 +212,7 @@ impl Broker {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn object_history(
         &self,
         space: &Space,

@@ -1,6 +1,7 @@
 //! Resumable work (`run --each`): a name for the arguments, and the seed of its job ids.
 
 use crate::{Broker, Error};
+use meshwork_macros::boxed;
 
 /// Time for which unfinished work is remembered, in seconds (7 days): as long as the greatest timeout.
 const SERIES_TTL: u64 = 7 * 24 * 3600;
@@ -18,6 +19,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
+    #[boxed]
     pub async fn begin_series(&self, digest: &str, fresh: &str) -> Result<String, Error> {
         let key = self.keys.each(digest);
         let conn = &mut self.conn.clone();
@@ -36,6 +38,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn series(&self, digest: &str) -> Result<Option<String>, Error> {
         let mut get = redis::cmd("GET");
         get.arg(self.keys.each(digest));
@@ -48,6 +51,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
+    #[boxed]
     pub async fn end_series(&self, digest: &str) -> Result<(), Error> {
         let mut del = redis::cmd("DEL");
         del.arg(self.keys.each(digest));

@@ -1,6 +1,7 @@
 //! Alerts of queues: a job for each series of failures, and one for its end.
 
 use meshwork_broker::QueueAlert;
+use meshwork_macros::boxed;
 use meshwork_model::name::JobId;
 
 use super::Client;
@@ -17,6 +18,7 @@ impl Client {
     /// If the number is not from 1 to [`MAX_ALERT_AFTER`](meshwork_model::queue::MAX_ALERT_AFTER), the job cannot be
     /// one of an alert, or the queue belongs to a context: nothing was changed then. If the server does not take the
     /// call; repeat it then.
+    #[boxed]
     pub async fn set_alert(&self, queue: &str, after: u32, job: JobRequest) -> Result<(), Error> {
         let job = match job.has_id() {
             true => job,
@@ -30,6 +32,7 @@ impl Client {
     ///
     /// # Errors
     /// If the server does not take the call; repeat it then.
+    #[boxed]
     pub async fn remove_alert(&self, queue: &str) -> Result<bool, Error> {
         Ok(self.broker.remove_alert(queue).await?)
     }
@@ -38,6 +41,7 @@ impl Client {
     ///
     /// # Errors
     /// If the server does not take the call.
+    #[boxed]
     pub async fn alert(&self, queue: &str) -> Result<Option<QueueAlert>, Error> {
         Ok(self.broker.alert(queue).await?)
     }

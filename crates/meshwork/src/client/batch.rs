@@ -1,5 +1,6 @@
 //! Batches: jobs that are counted together, with callbacks.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_broker::{
@@ -111,6 +112,7 @@ impl BatchRequest {
     /// # Errors
     /// The request is invalid, or a callback is refused as by [`Client::enqueue`]; nothing is written then. Or the call
     /// to the server fails.
+    #[boxed]
     pub async fn open(self) -> Result<Batch, Error> {
         let Self {
             client,
@@ -207,6 +209,7 @@ impl Batch {
     ///
     /// # Errors
     /// The batch does not exist or was cancelled, or the call to the server fails.
+    #[boxed]
     pub async fn seal(&self) -> Result<(), Error> {
         let (id, broker) = (&self.id, &self.client.broker);
         match repeat(broker, || broker.seal_batch(id)).await? {
@@ -222,6 +225,7 @@ impl Batch {
     ///
     /// # Errors
     /// The batch does not exist, or a call to the server fails.
+    #[boxed]
     pub async fn cancel(&self, reason: &str) -> Result<bool, Error> {
         let reason = cancelled_for(reason);
         loop {
@@ -239,6 +243,7 @@ impl Batch {
     ///
     /// # Errors
     /// The batch does not exist, or the call to the server fails.
+    #[boxed]
     pub async fn status(&self) -> Result<BatchStatus, Error> {
         let broker = &self.client.broker;
         let status = repeat(broker, || broker.batch_status(&self.id)).await?;
@@ -313,6 +318,7 @@ impl Client {
     ///
     /// # Errors
     /// The batch does not exist, or the call to the server fails.
+    #[boxed]
     pub async fn batch_status(&self, id: &BatchId) -> Result<BatchStatus, Error> {
         self.batch_of(id.clone()).status().await
     }
@@ -321,6 +327,7 @@ impl Client {
     ///
     /// # Errors
     /// `limit` is greater than [`meshwork_broker::MAX_BATCHES`], or a call to the server fails.
+    #[boxed]
     pub async fn batches(&self, limit: usize) -> Result<Vec<BatchStatus>, Error> {
         Ok(self.broker.batches(0, limit).await?.0)
     }

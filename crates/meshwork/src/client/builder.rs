@@ -1,5 +1,6 @@
 //! The builder of a client.
 
+use meshwork_macros::boxed;
 use std::path::PathBuf;
 
 use meshwork_broker::Broker;
@@ -70,6 +71,7 @@ impl ClientBuilder {
     /// # Errors
     /// The URL, a PEM file or the namespace is invalid, both a URL and a folder are given, the server does not answer, or
     /// it is not suitable for jobs.
+    #[boxed]
     pub async fn connect(self) -> Result<Client, Error> {
         let namespace = match &self.namespace {
             Some(name) => name.parse()?,

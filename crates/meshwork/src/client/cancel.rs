@@ -1,5 +1,6 @@
 //! Cancelling jobs.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_broker::Cancelled;
@@ -18,6 +19,7 @@ impl Client {
     ///
     /// # Errors
     /// The job does not exist, or a call to the server fails.
+    #[boxed]
     pub async fn cancel(&self, id: &JobId) -> Result<Cancelled, Error> {
         let job = self.summary(id).await?;
         Ok(self.broker.cancel_anywhere(&job, CANCELLED, false).await?)
@@ -28,6 +30,7 @@ impl Client {
     ///
     /// # Errors
     /// The job does not exist, or a call to the server fails.
+    #[boxed]
     pub async fn force_cancel(&self, id: &JobId) -> Result<Cancelled, Error> {
         let job = self.summary(id).await?;
         Ok(self.broker.cancel(&job, CANCELLED, true).await?)
@@ -37,6 +40,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn cancel_found(&self, job: &Job, force: bool) -> Result<Cancelled, Error> {
         Ok(self.broker.cancel(job, CANCELLED, force).await?)
     }
@@ -45,6 +49,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::cancel`]; and [`Error::CancelTimeout`] if the job has not ended after `patience`.
+    #[boxed]
     pub async fn cancel_and_wait(
         &self,
         id: &JobId,
@@ -61,6 +66,7 @@ impl Client {
     /// # Errors
     /// [`Error::CancelTimeout`] if the job has not ended after `patience`; the job does not exist; or a call to the
     /// server fails.
+    #[boxed]
     pub async fn wait_cancelled(&self, id: &JobId, patience: Duration) -> Result<Cancelled, Error> {
         match self.wait(id, patience).await {
             Ok(job) if job.status() == Some(Status::Finished) => Ok(Cancelled::Ended),

@@ -2,6 +2,7 @@
 
 use futures_util::StreamExt;
 use meshwork_broker::{AddedChild, Backoff, Cancelled, Claimed, Tries};
+use meshwork_macros::boxed;
 use meshwork_model::cancellation::CANCELLED;
 use meshwork_model::job::{ChildDigest, Job, NewJob, child_id};
 use meshwork_model::name::JobId;
@@ -52,6 +53,7 @@ impl Client {
     ///
     /// # Errors
     /// The job does not exist, or a call to the server fails.
+    #[boxed]
     pub async fn children(&self, id: &JobId) -> Result<Vec<Job>, Error> {
         let mut level = self.level(id).await?;
         let mut children = Vec::new();

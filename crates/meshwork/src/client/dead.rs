@@ -1,6 +1,7 @@
 //! Dead letters: listing, retrying and deleting them.
 
 use meshwork_broker::{DeadCursor, DeadLetter, DeadPage, Deleted, MAX_ITEMS, Retried};
+use meshwork_macros::boxed;
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 
@@ -14,6 +15,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn dead_letters(
         &self,
         filter: &JobFilter,
@@ -30,6 +32,7 @@ impl Client {
     ///
     /// # Errors
     /// The job does not exist or is no dead letter, or a call to the server fails.
+    #[boxed]
     pub async fn dead_letter(&self, id: &JobId) -> Result<DeadLetter, Error> {
         let at_ms = self.broker.dead_since(id).await?;
         let job = self.broker.inspect(id).await?;
@@ -47,6 +50,7 @@ impl Client {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn retry_dead_letter(&self, job: &Job) -> Result<Retried, Error> {
         Ok(self.broker.retry(job).await?)
     }
@@ -55,6 +59,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn delete_dead_letter(&self, job: &Job) -> Result<Deleted, Error> {
         let deleted = self.broker.delete(job).await?;
         if deleted == Deleted::Missing {

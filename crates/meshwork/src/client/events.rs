@@ -2,6 +2,7 @@
 
 use futures_util::FutureExt;
 use meshwork_broker::{JobEvent, MAX_ITEMS};
+use meshwork_macros::boxed;
 use meshwork_model::name::JobId;
 
 use super::Client;
@@ -75,6 +76,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn events(&self, filter: &EventFilter, most: usize) -> Result<EventPage, Error> {
         let mut page = EventPage::default();
         let mut oldest: Option<String> = None;
@@ -116,6 +118,7 @@ impl EventFollower {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn next(&mut self) -> Result<Vec<JobEvent>, Error> {
         loop {
             let last = self.last.clone();

@@ -1,5 +1,6 @@
 //! Filters for lists of jobs and for changes of many jobs.
 
+use meshwork_macros::boxed;
 use std::collections::HashSet;
 use std::str::FromStr;
 
@@ -202,6 +203,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn find(&self, filter: &JobFilter, from: u64) -> Result<FoundJobs, Error> {
         let (mut jobs, next) = match (filter.status, &filter.parent) {
             (Some(JobState::Stale), _) => {
@@ -261,6 +263,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn states(&self, jobs: &[Job]) -> Result<Vec<Option<State>>, Error> {
         let may_be_delayed = |job: &&Job| job.status() == Some(Status::Dispatched);
         let ids: Vec<_> = jobs
@@ -301,6 +304,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn text_matches(
         &self,
         ids: &[JobId],

@@ -1,5 +1,6 @@
 //! Clients of a context: the same calls over the keys of the context, where the key of a job is its id.
 
+use meshwork_macros::boxed;
 use std::sync::Arc;
 
 use meshwork_broker::context::{ContextStore, Database};
@@ -40,6 +41,7 @@ impl Client {
     ///
     /// # Errors
     /// The connection fails, or the store has no such database.
+    #[boxed]
     pub async fn in_context(&self, keys: ContextKeys, caller: ActorId) -> Result<Self, Error> {
         let broker = self.broker.of_context(keys.clone()).await?;
         let numbers = Numbers {
@@ -59,6 +61,7 @@ impl Client {
     /// # Errors
     /// [`Error::NoContext`] if this client has no context, [`Error::NoJobNumber`] if all numbers are used, or the call
     /// to the server fails.
+    #[boxed]
     pub async fn next_job_id(&self) -> Result<JobId, Error> {
         let numbers = self.numbers.as_ref().ok_or(Error::NoContext)?;
         numbers.next().await
@@ -70,6 +73,7 @@ impl Client {
     /// # Errors
     /// This client has no context; the name is empty, or that of a job, a message or a flow; or a call to the server
     /// fails.
+    #[boxed]
     pub async fn open_gate(&self, name: &str) -> Result<bool, Error> {
         Ok(self.broker.open_gate(name).await?)
     }

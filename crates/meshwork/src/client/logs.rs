@@ -2,6 +2,7 @@
 
 use futures_util::FutureExt;
 use meshwork_broker::LogLine;
+use meshwork_macros::boxed;
 use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
 
@@ -24,6 +25,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn log_lines(&self, id: &JobId) -> Result<Vec<LogLine>, Error> {
         let mut lines: Vec<LogLine> = Vec::new();
         loop {
@@ -40,6 +42,7 @@ impl Client {
     ///
     /// # Errors
     /// The job does not exist, or the call to the server fails.
+    #[boxed]
     pub async fn follow_log(&self, id: &JobId) -> Result<LogFollower, Error> {
         let job = self.summary(id).await?;
         Ok(LogFollower {
@@ -58,6 +61,7 @@ impl LogFollower {
     ///
     /// # Errors
     /// The job was deleted meanwhile, or a call to the server fails.
+    #[boxed]
     pub async fn next(&mut self) -> Result<Option<Vec<LogLine>>, Error> {
         loop {
             let ended = self.ended;

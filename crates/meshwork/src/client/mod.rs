@@ -24,6 +24,7 @@ mod typed;
 mod wait;
 mod why;
 
+use meshwork_macros::boxed;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -124,6 +125,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`ClientBuilder::connect`].
+    #[boxed]
     pub async fn open(url: &str) -> Result<Self, Error> {
         Self::builder().url(url).connect().await
     }
@@ -132,6 +134,7 @@ impl Client {
     ///
     /// # Errors
     /// The server does not answer, or is not suitable for jobs.
+    #[boxed]
     pub async fn connect(target: &Target) -> Result<Self, Error> {
         let broker = Broker::connect(target, JobKeys::default()).await?;
         Ok(Self::new(broker.acting_as(&local_name("client"))))
@@ -216,6 +219,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::enqueue`] and [`Client::result`].
+    #[boxed]
     pub async fn run(&self, request: JobRequest) -> Result<Record, Error> {
         let request = request.reply(true);
         let patience = request.wait_budget();
@@ -227,6 +231,7 @@ impl Client {
     ///
     /// # Errors
     /// The job failed ([`Error::Failed`]), does not exist, or has not ended after `patience`.
+    #[boxed]
     pub async fn result(&self, id: &JobId, patience: Duration) -> Result<Record, Error> {
         let job = self.wait(id, patience).await?;
         match job.status() {
@@ -243,6 +248,7 @@ impl Client {
     ///
     /// # Errors
     /// The job does not exist, or the call to the server fails.
+    #[boxed]
     pub async fn status(&self, id: &JobId) -> Result<Record, Error> {
         self.broker
             .inspect(id)
@@ -254,6 +260,7 @@ impl Client {
     ///
     /// # Errors
     /// The job does not exist, or the call to the server fails.
+    #[boxed]
     pub async fn summary(&self, id: &JobId) -> Result<Record, Error> {
         let summaries = self.broker.summaries(std::slice::from_ref(id)).await?;
         let summary = summaries.into_iter().next().flatten();
@@ -265,6 +272,7 @@ impl Client {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn list(&self, from: u64) -> Result<JobPage, Error> {
         Ok(self.broker.list(from).await?)
     }
@@ -275,6 +283,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn stale(&self, from: usize) -> Result<Vec<Record>, Error> {
         let stale = self.broker.list_stale(from, MAX_ITEMS).await?;
         let ids: Vec<_> = stale.into_iter().map(|job| job.id).collect();
@@ -291,6 +300,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn prerequisites(&self, job: &Record) -> Result<Vec<(JobId, Option<Status>)>, Error> {
         let ids = job.depends_on.iter().cloned().map(JobId::foreign);
         let ids: Vec<_> = ids.collect();
@@ -305,6 +315,7 @@ impl Client {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn next_run(&self, id: &JobId) -> Result<Option<u64>, Error> {
         Ok(self.broker.next_run(id).await?)
     }
@@ -314,6 +325,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn blockers(&self, job: &Record) -> Result<Vec<Blocker>, Error> {
         Ok(self.broker.blockers(job).await?)
     }
@@ -322,6 +334,7 @@ impl Client {
     ///
     /// # Errors
     /// The job does not exist, or a call to the server fails.
+    #[boxed]
     pub async fn run_now(&self, id: &JobId) -> Result<RunNow, Error> {
         let job = self.summary(id).await?;
         Ok(self.broker.run_now(&job).await?)
@@ -332,6 +345,7 @@ impl Client {
     ///
     /// # Errors
     /// The job does not exist, or a call to the server fails.
+    #[boxed]
     pub async fn set_job(&self, id: &JobId, change: &JobChange) -> Result<SetJob, Error> {
         let job = self.summary(id).await?;
         Ok(self.broker.set_job(&job, change).await?)
@@ -341,6 +355,7 @@ impl Client {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn has_worker(&self, route: &Route) -> Result<bool, Error> {
         Ok(self
             .broker
@@ -352,6 +367,7 @@ impl Client {
     ///
     /// # Errors
     /// The job does not exist, or a call to the server fails.
+    #[boxed]
     pub async fn retry(&self, id: &JobId) -> Result<Retried, Error> {
         let job = self.summary(id).await?;
         Ok(self.broker.retry(&job).await?)
@@ -361,6 +377,7 @@ impl Client {
     ///
     /// # Errors
     /// The job does not exist, or a call to the server fails.
+    #[boxed]
     pub async fn delete(&self, id: &JobId) -> Result<Deleted, Error> {
         let job = self.summary(id).await?;
         Ok(self.broker.delete(&job).await?)

@@ -1,6 +1,7 @@
 //! Pages of jobs by state, from the lists and sorted sets of the store. Each page sends a bounded number of commands,
 //! however many jobs are stored.
 
+use meshwork_macros::boxed;
 use std::fmt;
 use std::str::FromStr;
 
@@ -129,6 +130,7 @@ impl Client {
     ///
     /// # Errors
     /// `limit` exceeds [`MAX_PAGE`], the cursor is that of another list, or a call to the server fails.
+    #[boxed]
     pub async fn queued_page(
         &self,
         queue: &str,
@@ -171,6 +173,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::queued_page`].
+    #[boxed]
     pub async fn running_page(
         &self,
         queue: Option<&str>,
@@ -186,6 +189,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::queued_page`].
+    #[boxed]
     pub async fn delayed_page(
         &self,
         queue: Option<&str>,
@@ -200,6 +204,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::queued_page`].
+    #[boxed]
     pub async fn ended_page(
         &self,
         queue: Option<&str>,
@@ -214,6 +219,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::queued_page`].
+    #[boxed]
     pub async fn dead_page(
         &self,
         queue: Option<&str>,

@@ -2,6 +2,7 @@
 
 use futures_util::StreamExt;
 use meshwork_broker::{Deleted, MAX_ITEMS};
+use meshwork_macros::boxed;
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
@@ -28,6 +29,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn purgeable(&self, queue: &str) -> Result<usize, Error> {
         let mut count = self.broker.set_aside_count(queue).await?;
         for list in self.broker.lists_of_queue(queue) {

@@ -1,5 +1,6 @@
 //! Queues: reading, pausing, draining and limiting them.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_broker::{Configured, Limits, QueueDepth, QueueInfo, Settings};
@@ -20,6 +21,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn queues(&self) -> Result<Vec<QueueInfo>, Error> {
         Ok(self.broker.queues().await?)
     }
@@ -28,6 +30,7 @@ impl Client {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn settings(&self) -> Result<Settings, Error> {
         Ok(self.broker.settings().await?)
     }
@@ -36,6 +39,7 @@ impl Client {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn limits(&self) -> Result<Limits, Error> {
         Ok(self.broker.settings().await?.limits)
     }
@@ -46,6 +50,7 @@ impl Client {
     ///
     /// # Errors
     /// The limit is over [`meshwork_broker::MAX_QUEUE_LIMIT`], or the call to the server fails.
+    #[boxed]
     pub async fn set_max_length(
         &self,
         queue: Option<&str>,
@@ -59,6 +64,7 @@ impl Client {
     ///
     /// # Errors
     /// A setting is invalid; nothing is changed then. Or a call to the server fails; repeat it then.
+    #[boxed]
     pub async fn update_queue(
         &self,
         queue: &str,
@@ -71,6 +77,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn is_used(&self, queue: &str) -> Result<bool, Error> {
         let queue = JobKeys::without_priority(queue);
         // The scan of all keys comes last, since it takes longer the more keys there are.
@@ -85,6 +92,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails; repeat it then.
+    #[boxed]
     pub async fn pause(&self, queue: &str) -> Result<(), Error> {
         self.update_queue(queue, &[QueueSetting::Paused(true)])
             .await?;
@@ -95,6 +103,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails; repeat it then.
+    #[boxed]
     pub async fn resume(&self, queue: &str) -> Result<(), Error> {
         let open = [QueueSetting::Paused(false), QueueSetting::Draining(false)];
         self.update_queue(queue, &open).await?;
@@ -106,6 +115,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails; repeat it then.
+    #[boxed]
     pub async fn start_drain(&self, queue: &str) -> Result<(), Error> {
         self.update_queue(queue, &[QueueSetting::Draining(true)])
             .await?;
@@ -116,6 +126,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn depth(&self, queue: &str) -> Result<QueueDepth, Error> {
         Ok(self.broker.depth(queue).await?)
     }

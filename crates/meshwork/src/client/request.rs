@@ -1,5 +1,6 @@
 //! Builder of jobs.
 
+use meshwork_macros::boxed;
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -351,6 +352,7 @@ impl JobRequest {
     /// # Errors
     /// The job or its script is invalid; the error has the position. Or no parser is available, as for payloads of
     /// handlers.
+    #[boxed]
     pub async fn check_syntax(&self) -> Result<(), Error> {
         self.job.check()?;
         let script_type = self.job.route.script_type.as_str();

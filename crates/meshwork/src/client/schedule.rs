@@ -1,5 +1,6 @@
 //! Schedules: jobs that run repeatedly. Any worker can fire them.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_broker::{Put, SchedulePage, ScheduleRun, Scheduled};
@@ -152,6 +153,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn schedules(&self, from: u64) -> Result<SchedulePage, Error> {
         Ok(self.broker().schedules(from).await?)
     }
@@ -179,6 +181,7 @@ impl ScheduleHandle {
     /// # Errors
     /// The schedule is invalid or would never run, or its name exists ([`Error::ScheduleExists`]). Nothing is written
     /// then.
+    #[boxed]
     pub async fn add(&self, request: NewSchedule) -> Result<(), Error> {
         match self.put(request, false).await? {
             Put::Added | Put::Replaced => Ok(()),
@@ -193,6 +196,7 @@ impl ScheduleHandle {
     ///
     /// # Errors
     /// As [`ScheduleHandle::add`]; or a due slot cannot be decided first.
+    #[boxed]
     pub async fn replace(&self, request: NewSchedule) -> Result<bool, Error> {
         Ok(self.put(request, true).await? == Put::Replaced)
     }
@@ -210,6 +214,7 @@ impl ScheduleHandle {
     ///
     /// # Errors
     /// The schedule does not exist, or a call to the server fails.
+    #[boxed]
     pub async fn show(&self) -> Result<Scheduled, Error> {
         let read = self.client.broker().read_schedule(&self.name).await?;
         read.ok_or_else(|| self.missing())
@@ -219,6 +224,7 @@ impl ScheduleHandle {
     ///
     /// # Errors
     /// The schedule does not exist, or a call to the server fails.
+    #[boxed]
     pub async fn pause(&self) -> Result<(), Error> {
         self.there(self.client.broker().pause_schedule(&self.name).await?)
     }
@@ -227,6 +233,7 @@ impl ScheduleHandle {
     ///
     /// # Errors
     /// The schedule does not exist, or a call to the server fails.
+    #[boxed]
     pub async fn resume(&self) -> Result<(), Error> {
         self.there(self.client.broker().resume_schedule(&self.name).await?)
     }
@@ -235,6 +242,7 @@ impl ScheduleHandle {
     ///
     /// # Errors
     /// The schedule does not exist, or a call to the server fails.
+    #[boxed]
     pub async fn remove(&self) -> Result<(), Error> {
         self.there(self.client.broker().remove_schedule(&self.name).await?)
     }
@@ -243,6 +251,7 @@ impl ScheduleHandle {
     ///
     /// # Errors
     /// The schedule does not exist or cannot be read, or a call to the server fails.
+    #[boxed]
     pub async fn next(&self, count: usize) -> Result<Vec<u64>, Error> {
         let (schedule, now) = (
             self.show().await?.schedule?,
@@ -257,6 +266,7 @@ impl ScheduleHandle {
     /// # Errors
     /// The job of the last slot has not ended and the policy is to skip ([`Error::Overlaps`]); the queue refuses the
     /// job; the schedule does not exist or cannot be read; or a call to the server fails.
+    #[boxed]
     pub async fn run(&self) -> Result<JobId, Error> {
         let suffix = uuid::Uuid::new_v4().to_string();
         // An attempt only fails if a slot was decided meanwhile.

@@ -1,6 +1,7 @@
 //! Enqueueing jobs, and errors for refused jobs.
 
 use meshwork_broker::{Backoff, Enqueued, MAX_ENQUEUE, Tries};
+use meshwork_macros::boxed;
 use meshwork_model::job::NewJob;
 use meshwork_model::name::JobId;
 use tokio::time::Instant;
@@ -124,6 +125,7 @@ impl Client {
     /// # Errors
     /// A job is invalid; nothing is written then. A job is refused as by [`Client::enqueue`], or a call to the server
     /// fails; other jobs may be stored then.
+    #[boxed]
     pub async fn enqueue_built(&self, jobs: &[NewJob]) -> Result<(), Error> {
         for (job, answer) in jobs.iter().zip(self.try_enqueue_built(jobs).await?) {
             if let Some(refusal) = self.rejection(job, &answer).await? {
@@ -139,6 +141,7 @@ impl Client {
     /// # Errors
     /// A job is invalid; nothing is written then. Or a call to the server fails; some jobs may be stored then, and the
     /// call can be repeated.
+    #[boxed]
     pub async fn try_enqueue_built(&self, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Error> {
         for job in jobs {
             job.check()?;
@@ -163,6 +166,7 @@ impl Client {
     ///
     /// # Errors
     /// The settings of the queue cannot be read.
+    #[boxed]
     pub async fn rejection(&self, job: &NewJob, answer: &Enqueued) -> Result<Option<Error>, Error> {
         match self.accepted(job, answer.clone()).await {
             Ok(_) => Ok(None),

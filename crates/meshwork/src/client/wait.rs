@@ -4,6 +4,7 @@
 //! The record decides, not the reply: a foreign worker may write only the record, and another reader may have taken the
 //! reply.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_broker::{Backoff, BlockingConn, Broker, Tries};
@@ -65,6 +66,7 @@ impl Client {
     ///
     /// # Errors
     /// The job does not exist, or has not ended after `patience`; or its slot of a Cluster has been moving for seconds.
+    #[boxed]
     pub async fn wait(&self, id: &JobId, patience: Duration) -> Result<Job, Error> {
         let until = Instant::now() + patience;
         let mut space: Option<PooledConnection<'_, BlockingConn>> = None;

@@ -1,5 +1,6 @@
 //! Reasons why a job waits.
 
+use meshwork_macros::boxed;
 use std::fmt;
 
 use meshwork_broker::{Blocker, OpenPrerequisite};
@@ -196,6 +197,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn why(&self, job: &Job) -> Result<Vec<WaitReason>, Error> {
         let waits = job.status() == Some(Status::WaitingForPrerequisites);
         if !waits && job.status() != Some(Status::Dispatched) {
@@ -231,6 +233,7 @@ impl Client {
     ///
     /// # Errors
     /// The job does not exist, or a call to the server fails.
+    #[boxed]
     pub async fn why_of(&self, id: &JobId) -> Result<Vec<WaitReason>, Error> {
         let job = self.status(id).await?;
         self.why(&job).await

@@ -1,5 +1,6 @@
 //! Actors of a node. An actor is a public key, with a number on each node.
 
+use meshwork_macros::boxed;
 use std::fmt;
 
 use meshwork_broker::context::{Commit, Committed, Database};
@@ -47,6 +48,7 @@ impl Node {
     /// # Errors
     /// [`ContextError::UnknownKey`] if no actor has the key, [`ContextError::RevokedKey`] if it is revoked, or a call
     /// to the server fails.
+    #[boxed]
     pub async fn identify(&self, key: SecretKey) -> Result<Identity, ContextError> {
         let id = self.trusted(&key.public()).await?.id;
         Ok(Identity { id, key })
@@ -56,6 +58,7 @@ impl Node {
     ///
     /// # Errors
     /// As for [`Self::identify`].
+    #[boxed]
     pub async fn trusted(&self, public: &PublicKey) -> Result<Actor, ContextError> {
         let actor = match self.number_of(public).await? {
             Some(id) => Some(self.actor(id).await?),
@@ -100,6 +103,7 @@ impl Node {
     ///
     /// # Errors
     /// [`ContextError::NoActor`], or a call to the server fails.
+    #[boxed]
     pub async fn actor(&self, id: ActorId) -> Result<Actor, ContextError> {
         let fields = self
             .store
@@ -115,6 +119,7 @@ impl Node {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn actors(&self) -> Result<Vec<Actor>, ContextError> {
         let (mut cursor, mut ids) = (0, Vec::<ActorId>::new());
         loop {
@@ -150,6 +155,7 @@ impl Node {
     /// # Errors
     /// [`ContextError::ActorExists`], [`ContextError::KeyTaken`] if another actor has the key, or a call to the server
     /// fails.
+    #[boxed]
     pub async fn trust(&self, key: PublicKey, id: Option<ActorId>) -> Result<Actor, ContextError> {
         // Checked before a number is drawn, so that no number is wasted.
         if let Some(other) = self.number_of(&key).await? {
@@ -203,6 +209,7 @@ impl Node {
     /// # Errors
     /// [`ContextError::NoActor`], [`ContextError::KeyTaken`], [`ContextError::RevokedKey`] if all keys of the actor are
     /// revoked, or a call to the server fails.
+    #[boxed]
     pub async fn rotate(&self, id: ActorId, key: PublicKey) -> Result<Actor, ContextError> {
         match self.number_of(&key).await? {
             // A repeated call of an interrupted command.
@@ -225,6 +232,7 @@ impl Node {
     ///
     /// # Errors
     /// [`ContextError::NoActor`], or a call to the server fails.
+    #[boxed]
     pub async fn revoke(&self, id: ActorId) -> Result<Actor, ContextError> {
         let now = self.now().await?;
         self.change_actor(id, "revoke", |actor| {
@@ -239,6 +247,7 @@ impl Node {
     /// # Errors
     /// [`ContextError::NoActor`], [`ContextError::RevokedKey`] if all keys of the actor are revoked, or a call to the server
     /// fails.
+    #[boxed]
     pub async fn grant_node_scope(&self, id: ActorId, scope: Scope) -> Result<Actor, ContextError> {
         self.change_actor(id, "grant node", |actor| match actor.revoked_at {
             Some(_) => Err(ContextError::RevokedKey(id)),
@@ -254,6 +263,7 @@ impl Node {
     ///
     /// # Errors
     /// [`ContextError::NoActor`], [`ContextError::NoNodeScope`] if it has none, or a call to the server fails.
+    #[boxed]
     pub async fn revoke_node_scope(&self, id: ActorId) -> Result<Actor, ContextError> {
         self.change_actor(id, "revoke node", |actor| match actor.node_scope.take() {
             Some(_) => Ok(()),

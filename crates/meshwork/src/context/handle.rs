@@ -1,6 +1,7 @@
 //! One context: permission checks, and changes of its record.
 
 use meshwork_broker::context::{Commit, ContextStore, Database, Read};
+use meshwork_macros::boxed;
 use meshwork_model::access::{self, Denied, Object, Operation, Role, Roles, Scope, Who};
 use meshwork_model::acl::{self, AclRefusal, AclServer, AclUser};
 use meshwork_model::context::{Context, NodeId, Reason, Unsigned, field};
@@ -123,6 +124,7 @@ impl ContextHandle {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn roles(&self, who: ActorId) -> Result<Roles, ContextError> {
         Ok(Roles::of(who, &self.record().await?))
     }
@@ -131,6 +133,7 @@ impl ContextHandle {
     ///
     /// # Errors
     /// [`ContextError::Denied`] names the actor, the operation and the context; or a call to the server fails.
+    #[boxed]
     pub async fn allow(
         &self,
         who: ActorId,

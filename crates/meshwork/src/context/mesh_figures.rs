@@ -1,5 +1,6 @@
 //! Figures of the exchange with other nodes, for people and for metrics.
 
+use meshwork_macros::boxed;
 use std::collections::BTreeMap;
 
 use meshwork_broker::context::{Commit, Committed, Database, Read};
@@ -37,6 +38,7 @@ impl Node {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn mesh_figures(&self) -> Result<MeshFigures, ContextError> {
         let peers = self.peers().await?;
         let mut refused = self.refused_counts().await?;
@@ -60,6 +62,7 @@ impl Node {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn waiting_for(&self, node: NodeId) -> Result<u64, ContextError> {
         let outbox = self.keys().peer_outbox(node);
         let count = self

@@ -1,5 +1,6 @@
 //! A node: a store with its actors and contexts.
 
+use meshwork_macros::boxed;
 use std::sync::Arc;
 
 use meshwork_broker::Broker;
@@ -88,6 +89,7 @@ impl Node {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn time(&self) -> Result<u64, ContextError> {
         Ok(self.store.now().await? / 1000)
     }
@@ -96,6 +98,7 @@ impl Node {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn identity(&self) -> Result<NodeId, ContextError> {
         let key = &self.keys().identity();
         // A user of one context may read the name, but not write it.
@@ -122,6 +125,7 @@ impl Node {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn contexts(&self) -> Result<Vec<ContextHandle>, ContextError> {
         let (contexts, faults) = self.registered().await?;
         for error in faults {
@@ -161,6 +165,7 @@ impl Node {
     /// # Errors
     /// [`ContextError::NoContext`], [`ContextError::NoRecord`] if the registry has a context without a record, or a
     /// call to the server fails.
+    #[boxed]
     pub async fn context(&self, id: ContextId) -> Result<ContextHandle, ContextError> {
         let registry = self
             .store
@@ -323,6 +328,7 @@ impl Node {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn audit(
         &self,
         after: Option<&str>,

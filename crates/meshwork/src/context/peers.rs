@@ -1,6 +1,7 @@
 //! Other nodes that this node trusts, by a name of its own. Trust is explicit: somebody stores the card of a node.
 
 use meshwork_broker::context::{Commit, Committed, Database, RecordFields};
+use meshwork_macros::boxed;
 use meshwork_model::context::{NodeId, field};
 use meshwork_model::mesh::{Card, CardFault, PeerName};
 
@@ -81,6 +82,7 @@ impl Node {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn peer(&self, node: NodeId) -> Result<Option<Peer>, ContextError> {
         let fields = self
             .store
@@ -93,6 +95,7 @@ impl Node {
     ///
     /// # Errors
     /// [`ContextError::NoPeer`], or a call to the server fails.
+    #[boxed]
     pub async fn peer_named(&self, name: &PeerName) -> Result<Peer, ContextError> {
         let names = self
             .store
@@ -111,6 +114,7 @@ impl Node {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn peers(&self) -> Result<Vec<Peer>, ContextError> {
         let names = self
             .store
@@ -147,6 +151,7 @@ impl Node {
     /// # Errors
     /// [`ContextError::Card`], [`ContextError::OwnCard`], [`ContextError::PeerNameTaken`],
     /// [`ContextError::TooManyPeers`], or a call to the server fails.
+    #[boxed]
     pub async fn trust_node(&self, card: &[u8], name: &PeerName) -> Result<Peer, ContextError> {
         for _ in 0..TRIES {
             let node = Card::stored(card)?.node;
@@ -231,6 +236,7 @@ impl Node {
     ///
     /// # Errors
     /// [`ContextError::NoPeer`], or a call to the server fails.
+    #[boxed]
     pub async fn revoke_node(&self, name: &PeerName) -> Result<Peer, ContextError> {
         let peer = self.peer_named(name).await?;
         let (record, now) = (self.keys().peer(peer.card.node), self.now().await?);

@@ -1,5 +1,6 @@
 //! Places of new contexts on a Cluster: the number of a context decides its slot, and so its node.
 
+use meshwork_macros::boxed;
 use std::collections::{BTreeMap, BTreeSet};
 
 use meshwork_broker::SlotMap;
@@ -67,6 +68,7 @@ impl Node {
     ///
     /// # Errors
     /// No node of the Cluster answers.
+    #[boxed]
     pub async fn slots(&self) -> Result<Option<SlotMap>, ContextError> {
         Ok(self.broker().slots().await?)
     }

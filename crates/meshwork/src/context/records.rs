@@ -1,6 +1,7 @@
 //! Records of a context by kind: found by a scan, or by an index for users who may not scan.
 
 use meshwork_broker::context::{Commit, Read, RecordFields};
+use meshwork_macros::boxed;
 use meshwork_model::keys::context::Counter;
 
 use super::{ContextError, ContextHandle, PAGE};
@@ -81,6 +82,7 @@ impl ContextHandle {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn index_records(&self) -> Result<(), ContextError> {
         let keys = self.keys();
         let kinds = [

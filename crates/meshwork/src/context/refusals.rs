@@ -1,6 +1,7 @@
 //! Refused requests, counted by author and minute beside the audit trail, which they could otherwise fill.
 
 use meshwork_broker::context::{Commit, Database, RecordFields};
+use meshwork_macros::boxed;
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::context::limits::{MAX_AUDIT_VALUE, MAX_REFUSED};
 use serde::Serialize;
@@ -90,6 +91,7 @@ impl Node {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn refusals(&self, most: usize) -> Result<Vec<Refusals>, ContextError> {
         let key = self.keys().refused();
         Ok(latest(self.store().hash(Database::Node, &key).await?, most))

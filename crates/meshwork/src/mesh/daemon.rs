@@ -1,6 +1,7 @@
 //! Client of the Mycelium daemon of this host: JSON-RPC over HTTP. The daemon serves one call at a time, so no call waits
 //! there.
 
+use meshwork_macros::boxed;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -213,6 +214,7 @@ impl Daemon {
     ///
     /// # Errors
     /// [`MeshError::Unreachable`] or [`MeshError::Refused`].
+    #[boxed]
     pub async fn info(&self) -> Result<DaemonInfo, MeshError> {
         const METHOD: &str = "getInfo";
         let info: Option<Info> = self.call(METHOD, json!([])).await?;

@@ -1,6 +1,7 @@
 //! The exchange of frames with other nodes: outboxes become frames, and frames become messages, notices and answers. All
 //! decisions are in `meshwork_model::mesh`; all state that matters is in the store.
 
+use meshwork_macros::boxed;
 use std::collections::btree_map::Entry as MapEntry;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -138,6 +139,7 @@ impl Exchange {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn new(node: &Node, key: SecretKey) -> Result<Self, ContextError> {
         Ok(Self {
             me: node.identity().await?,
@@ -199,6 +201,7 @@ impl Exchange {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn resend(&mut self, mono_ms: u64) -> Result<(), ContextError> {
         let nodes: Vec<_> = self.peers.keys().copied().collect();
         for node in nodes {
@@ -227,6 +230,7 @@ impl Exchange {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn outbound(&mut self, mono_ms: u64) -> Result<Vec<Outbound>, ContextError> {
         self.read_peers(mono_ms).await?;
         self.handle_waiting().await?;
@@ -363,6 +367,7 @@ impl Exchange {
     ///
     /// # Errors
     /// A call to the server fails: the entries are sent again.
+    #[boxed]
     pub async fn sent(&mut self, frame: Outbound, mono_ms: u64) -> Result<(), ContextError> {
         if let Some(known) = self.peers.get_mut(&frame.to) {
             known.line.sent(mono_ms, frame.asks);

@@ -1,6 +1,7 @@
 //! Frames of other nodes: verified, taken apart, and answered from the records of their messages.
 
 use meshwork_broker::context::{Commit, Database};
+use meshwork_macros::boxed;
 use meshwork_model::actor_key::KeyBytes;
 use meshwork_model::context::{NodeId, Reason, field};
 use meshwork_model::keys::context::ContextId;
@@ -43,6 +44,7 @@ impl Exchange {
     ///
     /// # Errors
     /// The server is unreachable: the sender repeats what it needs.
+    #[boxed]
     pub async fn receive(
         &mut self,
         daemon: KeyBytes,

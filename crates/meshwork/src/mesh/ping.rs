@@ -1,5 +1,6 @@
 //! Pings of a command: the request is in the record of the node, and the process that exchanges frames answers there.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_broker::context::{Commit, Database};
@@ -53,6 +54,7 @@ impl Node {
     ///
     /// # Errors
     /// [`PingError`]: the node does not answer within `patience`, or the ping cannot be sent.
+    #[boxed]
     pub async fn ping(&self, name: &PeerName, patience: Duration) -> Result<Pong, PingError> {
         let peer = self.peer_named(name).await?;
         let asked_ms = self.store().now().await.map_err(ContextError::from)?;

@@ -1,5 +1,6 @@
 //! Moves frames between the exchange of a node and its daemon, in the process that holds the lease.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_model::actor_key::SecretKey;
@@ -58,6 +59,7 @@ impl Mesh {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn new(node: &Node, daemon: Daemon, key: SecretKey) -> Result<Self, ContextError> {
         Ok(Self {
             exchange: Exchange::new(node, key).await?,
@@ -76,6 +78,7 @@ impl Mesh {
     }
 
     /// Exchanges frames until `stop` is cancelled. Failures are logged and retried.
+    #[boxed]
     pub async fn run(mut self, stop: &CancellationToken) {
         let mut is_well = true;
         while !stop.is_cancelled() {

@@ -1,5 +1,6 @@
 //! Refused frames and envelopes in the audit trail of the node.
 
+use meshwork_macros::boxed;
 use std::collections::BTreeMap;
 
 use super::Exchange;
@@ -17,6 +18,7 @@ impl Exchange {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn note_refusals(&mut self, mono_ms: u64) -> Result<(), ContextError> {
         for (code, count) in &self.refused {
             let noted = self.noted.0.get(code);

@@ -15,6 +15,7 @@ pub use metric::{Kind, Metric};
 pub use shared::{FRESH, Shared};
 pub use table::FIGURES;
 
+use meshwork_macros::boxed;
 use std::sync::Arc;
 
 use crate::protocol::bananas::Client as BananasClient;
@@ -77,6 +78,7 @@ impl Metrics {
     }
 
     /// Returns all metrics. If the store does not answer, its metrics are missing, and `meshwork_store_up` is 0.
+    #[boxed]
     pub async fn text(&self, format: Format) -> String {
         let page = Page {
             keys: self.shared.keys().clone(),

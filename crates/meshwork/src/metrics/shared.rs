@@ -1,5 +1,6 @@
 //! Cached metrics of the store, read at most once in [`FRESH`].
 
+use meshwork_macros::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -108,11 +109,13 @@ impl Shared {
     }
 
     /// Returns true if the store answered the last reading. Repeats a reading older than [`FRESH`].
+    #[boxed]
     pub async fn is_up(&self) -> bool {
         self.read(false).await.stats.is_some()
     }
 
     /// Returns the number of readings.
+    #[boxed]
     pub async fn reads(&self) -> u64 {
         self.last.lock().await.reads
     }

@@ -1,5 +1,6 @@
 //! Table of the built-in runtimes: each is one file of this folder and one entry here.
 
+use meshwork_macros::boxed;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -87,6 +88,7 @@ pub fn type_of_file(path: &Path) -> Option<&'static str> {
 ///
 /// # Errors
 /// The syntax is wrong; the error has the position. Or the parser could not run.
+#[boxed]
 pub async fn check(script_type: &str, script: &[u8]) -> Result<(), ScriptError> {
     let runtime = RUNTIMES.iter().find(|runtime| runtime.name == script_type);
     let Some(runtime) = runtime else {

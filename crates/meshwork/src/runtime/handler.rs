@@ -1,5 +1,6 @@
 //! Handlers in Rust: functions from a payload to a result, both in JSON. The worker knows where jobs come from.
 
+use meshwork_macros::boxed;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -82,6 +83,7 @@ impl JobContext {
     /// The child is invalid or its queue refuses it; an earlier attempt added another child with this call; the run
     /// has lost its job, or the job is being cancelled; or the call to the store fails. In the last case the child may
     /// be stored, and a later attempt finds it.
+    #[boxed]
     pub async fn add_child(&self, child: &NewChild) -> Result<JobId, AddChildError> {
         add_child(self.child_adder.as_ref(), child).await
     }

@@ -1,5 +1,6 @@
 //! Cancel signal of a run, with its reason.
 
+use meshwork_macros::boxed;
 use tokio::sync::watch;
 
 /// Reason of a cancelled run.
@@ -43,11 +44,13 @@ impl StopSignal {
     }
 
     /// Waits for the signal.
+    #[boxed]
     pub async fn stopped(&self) -> StopReason {
         self.at_least(StopReason::Requested).await
     }
 
     /// Waits until the reason is [`StopReason::Lost`].
+    #[boxed]
     pub async fn lost(&self) {
         self.at_least(StopReason::Lost).await;
     }

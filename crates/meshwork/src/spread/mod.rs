@@ -12,6 +12,7 @@ mod parts;
 mod registry;
 mod serve;
 
+use meshwork_macros::boxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
@@ -107,6 +108,7 @@ impl Spread {
     ///
     /// # Errors
     /// [`SpreadError::NoPart`]; [`SpreadError::Context`] if the node of the part does not answer.
+    #[boxed]
     pub async fn part(&self, context: ContextId) -> Result<Client, SpreadError> {
         let opened = self.opened();
         let at = opened.part_in(context);
@@ -119,6 +121,7 @@ impl Spread {
     ///
     /// # Errors
     /// [`SpreadError::Context`] or [`SpreadError::Job`] if a call to the server fails.
+    #[boxed]
     pub async fn shorter_part(&self) -> Result<ContextHandle, SpreadError> {
         let opened = self.opened();
         let at = self.state.choose(&opened).await?;

@@ -2,6 +2,7 @@
 
 use futures_util::{StreamExt, TryStreamExt};
 use meshwork_broker::{QueueDepth, SpreadKeys};
+use meshwork_macros::boxed;
 use meshwork_model::keys::context::ContextId;
 use meshwork_model::spread::{SpreadLayout, SpreadName};
 
@@ -55,6 +56,7 @@ impl Node {
     ///
     /// # Errors
     /// [`SpreadError::NotSpread`], [`SpreadError::Registry`], or a call to the server fails.
+    #[boxed]
     pub async fn spread_state(&self, name: &SpreadName) -> Result<SpreadState, SpreadError> {
         let layout = self.layout_of(name).await?;
         let parts = 0..layout.parts.len();
@@ -86,6 +88,7 @@ impl Node {
     ///
     /// # Errors
     /// [`SpreadError::NotSpread`], [`SpreadError::Registry`], or the call to the server fails.
+    #[boxed]
     pub async fn spread_contexts(
         &self,
         name: Option<&SpreadName>,

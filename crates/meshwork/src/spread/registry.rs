@@ -13,6 +13,7 @@
 
 use meshwork_broker::Broker;
 use meshwork_broker::context::{Commit, Database};
+use meshwork_macros::boxed;
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::keys::context::{ContextId, ContextLayout};
 use meshwork_model::queue::QueueSettings;
@@ -32,6 +33,7 @@ impl Node {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn spreads(&self) -> Result<Vec<(SpreadName, SpreadLayout)>, SpreadError> {
         let fields = self
             .store()
@@ -50,6 +52,7 @@ impl Node {
     ///
     /// # Errors
     /// [`SpreadError::Registry`], or the call to the server fails.
+    #[boxed]
     pub async fn spread(&self, name: &SpreadName) -> Result<Option<SpreadLayout>, SpreadError> {
         let entry = self.spread_entry(name).await?;
         Ok((entry.layout.generation > 0).then_some(entry.layout))
@@ -259,6 +262,7 @@ impl Node {
     ///
     /// # Errors
     /// [`SpreadError::Registry`], or a call to the server fails.
+    #[boxed]
     pub async fn settle_spread(&self, name: &SpreadName) -> Result<usize, SpreadError> {
         let entry = self.spread_entry(name).await?;
         let moving = self.moving(name, &entry.layout).await?;

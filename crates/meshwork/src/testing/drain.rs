@@ -1,5 +1,6 @@
 //! Runs all jobs that are due.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_model::job::Job;
@@ -34,6 +35,7 @@ pub struct Drained {
 ///
 /// # Errors
 /// The worker does not start, a call to the server fails, or jobs still run after 60 s.
+#[boxed]
 pub async fn drain(client: &Client, worker: Worker) -> Result<Drained, Error> {
     let worker = worker.start().await?;
     let queues = worker.queues();

@@ -1,5 +1,6 @@
 //! A running worker, and its shutdown.
 
+use meshwork_macros::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -186,6 +187,7 @@ impl WorkerHandle {
     }
 
     /// Waits until the worker is registered, so that clients see it.
+    #[boxed]
     pub async fn registered(&self) {
         self.parts.registered().await;
     }
@@ -205,18 +207,21 @@ impl WorkerHandle {
 
     /// Waits until its shutdown is requested ([`Client::request_worker`](crate::Client::request_worker)). The worker is
     /// quiet then; its owner has to call [`WorkerHandle::stop`].
+    #[boxed]
     pub async fn stop_requested(&self) {
         self.parts.stop_requested().await;
     }
 
     /// Shuts the worker down: it claims no more jobs, waits for running ones up to its shutdown timeout, aborts the
     /// rest, and releases their jobs. Returns the number of released jobs.
+    #[boxed]
     pub async fn stop(self) -> usize {
         self.stop_by(ENDED).await
     }
 
     /// Shuts the worker down as [`Self::stop`] does, with another time after which runs are aborted.
     #[doc(hidden)]
+    #[boxed]
     pub async fn stop_by(self, cut_off: Duration) -> usize {
         self.parts.shutdown(cut_off).await
     }

@@ -1,5 +1,6 @@
 //! claim: claims jobs from lists, each under a lease.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_model::bananas::Status;
@@ -94,6 +95,7 @@ impl Bananas {
     /// # Errors
     /// `want` exceeds [`MAX_ITEMS`], or the server refuses the call. In the latter case jobs may have been claimed;
     /// they return after their leases expire.
+    #[boxed]
     pub async fn claim(&self, claim: Claim<'_>) -> Result<Taken, Error> {
         at_most("claim", MAX_ITEMS, claim.want)?;
         let mut call = self.call(Verb::BananasClaim);
@@ -141,6 +143,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The connection breaks, or the key is not a list.
+    #[boxed]
     pub async fn wait_for_job(
         &self,
         blocking: &BlockingConn,

@@ -1,5 +1,6 @@
 //! configure: changes single limits of a route; limits: reads them.
 
+use meshwork_macros::boxed;
 use std::collections::BTreeMap;
 
 use meshwork_model::name::RoutingKey;
@@ -38,6 +39,7 @@ impl Bananas {
     /// # Errors
     /// A limit is not valid, or there are more than [`MAX_ITEMS`]: nothing was changed. If the server refuses the
     /// call, repeat it.
+    #[boxed]
     pub async fn configure(&self, route: &RoutingKey, limits: &[RouteLimit]) -> Result<(), Error> {
         at_most("configure", MAX_ITEMS, limits.len())?;
         let mut call = self.call(Verb::BananasConfigure);
@@ -56,6 +58,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn limits(&self) -> Result<BTreeMap<RoutingKey, QueueSettings>, Error> {
         let mut get = redis::cmd("HGETALL");
         get.arg(self.keys.config());

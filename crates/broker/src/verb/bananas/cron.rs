@@ -1,5 +1,6 @@
 //! cron: schedules of Bananas' jobs.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_model::bananas::{ClientVariant, Cron, InvalidCron, read_time, seconds};
@@ -70,6 +71,7 @@ impl Bananas {
     ///
     /// # Errors
     /// Its job is invalid, it has no slot, or the server refuses the call.
+    #[boxed]
     pub async fn put_cron(&self, cron: &Cron, replace: bool) -> Result<PutCron, Error> {
         let first = cron.first(self.crons().await?.now)?;
         let answer: String = self
@@ -93,6 +95,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn delete_cron(&self, name: &ScheduleName) -> Result<bool, Error> {
         let answer: String = self
             .call(Verb::BananasPutSchedule)
@@ -107,6 +110,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn crons(&self) -> Result<Crons, Error> {
         let mut answer = self.call(Verb::BananasSchedules).answer(&self.conn).await?;
         let (now, rows): (u64, Vec<Row>) = (answer.next("now")?, answer.next("schedules")?);
@@ -135,6 +139,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn fire_schedule(
         &self,
         kept: &StoredCron,

@@ -1,5 +1,6 @@
 //! replay and forget: retries or deletes a dead letter.
 
+use meshwork_macros::boxed;
 use meshwork_model::bananas::{ClientVariant, Status};
 
 use super::report::MOST_TRIES;
@@ -26,6 +27,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call, or the record changes all the time; repeat the call then.
+    #[boxed]
     pub async fn retry_dead(
         &self,
         id: &str,
@@ -68,6 +70,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call, or the record changes all the time; repeat the call then.
+    #[boxed]
     pub async fn delete_dead(&self, id: &str, found: &Found) -> Result<bool, Error> {
         let mut found = found.clone();
         for _ in 0..MOST_TRIES {
@@ -96,6 +99,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn is_dead(&self, id: &str) -> Result<bool, Error> {
         let mut find = redis::cmd("LPOS");
         find.arg(self.keys.dead()).arg(id);

@@ -1,5 +1,6 @@
 //! enqueue: stores new jobs, and adds each to its list or to the delayed jobs.
 
+use meshwork_macros::boxed;
 use meshwork_model::bananas::{ClientVariant, InvalidJob, NewJob, score};
 
 use super::{Bananas, push_draft};
@@ -25,6 +26,7 @@ impl Bananas {
     /// # Errors
     /// A job is refused, there are more than [`MAX_ITEMS`], or the server refuses the call. If required replicas do
     /// not confirm in time, all jobs are stored.
+    #[boxed]
     pub async fn enqueue(
         &self,
         jobs: &[NewJob],

@@ -1,5 +1,6 @@
 //! export_bananas: exports jobs that were imported from Bananas.
 
+use meshwork_macros::boxed;
 use meshwork_model::bananas::{Origin, Record, Return, Stands};
 use meshwork_model::job::{Job, field, text};
 use meshwork_model::keys::bananas::BananasKeys as Keys;
@@ -61,6 +62,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn count_imported(&self) -> Result<usize, Error> {
         let mut count = redis::cmd("ZCARD");
         count.arg(self.keys.taken_over());
@@ -71,6 +73,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call.
+    #[boxed]
     pub async fn imported(&self, behind: u64) -> Result<Vec<ExportItem>, Error> {
         let mut range = redis::cmd("ZRANGEBYSCORE");
         range
@@ -103,6 +106,7 @@ impl Broker {
     ///
     /// # Errors
     /// There are more than [`MAX_OVER`], or the server refuses the call.
+    #[boxed]
     pub async fn export(
         &self,
         keys: &Keys,

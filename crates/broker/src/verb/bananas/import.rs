@@ -1,5 +1,6 @@
 //! import_bananas: imports jobs of Bananas.
 
+use meshwork_macros::boxed;
 use meshwork_model::bananas::{Bucket, Conversion};
 use meshwork_model::job::field;
 use meshwork_model::keys::bananas::BananasKeys as Keys;
@@ -55,6 +56,7 @@ impl Broker {
     /// # Errors
     /// There are more than [`MAX_OVER`], or the server refuses the call, as for two namespaces with different hash
     /// tags on a cluster. Nothing was done then, unless the connection broke.
+    #[boxed]
     pub async fn import(
         &self,
         from: ImportFrom<'_>,

@@ -1,5 +1,6 @@
 //! inspect: reads jobs, results and queues. Changes nothing.
 
+use meshwork_macros::boxed;
 use meshwork_model::bananas::Outcome;
 use meshwork_model::name::RoutingKey;
 use meshwork_model::route::Priority;
@@ -45,6 +46,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn inspect(&self, id: &str) -> Result<Found, Error> {
         self.look(id.as_bytes()).await
     }
@@ -66,6 +68,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn result(&self, id: &str) -> Result<Option<Outcome>, Error> {
         let mut get = redis::cmd("HGETALL");
         get.arg(self.keys.result(id));
@@ -81,6 +84,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn dead(&self, from: usize) -> Result<Vec<Vec<u8>>, Error> {
         let mut range = redis::cmd("LRANGE");
         range
@@ -95,6 +99,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the calls.
+    #[boxed]
     pub async fn depths(&self) -> Result<Depths, Error> {
         let mut lists: Vec<String> = Priority::ALL.map(|p| self.keys.plain(p)).into();
         let mut routed = self.routed_lists().await?;

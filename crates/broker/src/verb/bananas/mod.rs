@@ -21,6 +21,7 @@ mod reroute;
 mod stats;
 mod subscribe;
 
+use meshwork_macros::boxed;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -73,6 +74,7 @@ impl Bananas {
     ///
     /// # Errors
     /// As for [`Conn::open`].
+    #[boxed]
     pub async fn connect(target: &Target, keys: Keys) -> Result<Self, ConnectError> {
         let conn = Conn::open(target, keys.prefix()).await;
         let mut bananas = Self::new(conn.map_err(ConnectError::of_prefix)?, keys);
@@ -92,6 +94,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The connection cannot be opened.
+    #[boxed]
     pub async fn dedicated(&self) -> Result<Self, Error> {
         let session = self.session.dedicated().await?;
         Ok(Self { session })

@@ -1,5 +1,6 @@
 //! move: moves a claimed job from a list without a route to the list of its route.
 
+use meshwork_macros::boxed;
 use meshwork_model::name::RoutingKey;
 use meshwork_model::route::Priority;
 
@@ -25,6 +26,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn move_to(
         &self,
         claimed: &Claimed,

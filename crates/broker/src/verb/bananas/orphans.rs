@@ -1,5 +1,6 @@
 //! orphans: finds jobs that dead workers of Bananas left in the list of running jobs.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_model::bananas::{ClientVariant, Status};
@@ -25,6 +26,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn orphans(&self, age: Duration) -> Result<Vec<Orphan>, Error> {
         let rows: Vec<(Vec<u8>, String, Vec<u8>)> = self
             .call(Verb::BananasOrphans)
@@ -50,6 +52,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn rescue(&self, orphan: &Orphan, variant: ClientVariant) -> Result<bool, Error> {
         let (route, priority) = match &orphan.found {
             Found::Job(record) => (record.route().unwrap_or_default(), record.priority()),

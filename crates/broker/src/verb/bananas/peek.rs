@@ -1,5 +1,6 @@
 //! peek: reads waiting jobs of a key, to move them elsewhere.
 
+use meshwork_macros::boxed;
 use meshwork_model::bananas::Bucket;
 
 use super::claim::is_done;
@@ -37,6 +38,7 @@ impl Bananas {
     ///
     /// # Errors
     /// `most` exceeds [`MAX_ITEMS`], or the server refuses the call.
+    #[boxed]
     pub async fn peek(
         &self,
         place: &Bucket,

@@ -1,5 +1,6 @@
 //! promote: moves delayed jobs that are due to the lists of their routes.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_model::bananas::ClientVariant;
@@ -46,6 +47,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn due(&self) -> Result<Due, Error> {
         let call = self.call(Verb::BananasDue).arg(MOST);
         let mut answer = call.answer(&self.conn).await?;
@@ -63,6 +65,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn promote(&self, due: &Due, variant: ClientVariant) -> Result<Promoted, Error> {
         let mut call = self.call(Verb::BananasPromote);
         for (id, time, found) in &due.jobs {

@@ -1,6 +1,7 @@
 //! reclaim: requeues the jobs of dead Meshwork workers; leave: releases the prefetched ids of a worker that shuts
 //! down.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_model::keys::bananas::BananasKeys as Keys;
@@ -31,6 +32,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn reclaim(&self) -> Result<Reclaimed, Error> {
         let mut answer = self
             .call(Verb::BananasReclaim)
@@ -50,6 +52,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn deregister(&self, worker: &str, lists: &[String]) -> Result<usize, Error> {
         let mut handed = 0;
         loop {

@@ -1,5 +1,6 @@
 //! release: releases a job without counting a run.
 
+use meshwork_macros::boxed;
 use meshwork_model::bananas::Status;
 
 use super::{Bananas, Claimed, Found, push_draft};
@@ -22,6 +23,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn release(&self, claimed: &Claimed, to: Requeue) -> Result<bool, Error> {
         let word = match to {
             Requeue::Next => "next",

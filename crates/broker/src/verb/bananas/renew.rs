@@ -1,5 +1,6 @@
 //! renew: renews the leases and the registration of a worker.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_model::keys::bananas::BananasKeys as Keys;
@@ -33,6 +34,7 @@ impl Bananas {
     ///
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the server refuses the call.
+    #[boxed]
     pub async fn renew(&self, renewal: Renewal<'_>) -> Result<Vec<Vec<u8>>, Error> {
         at_most("renew", MAX_ITEMS, renewal.in_flight.len())?;
         let mut call = self

@@ -1,5 +1,6 @@
 //! complete and fail: report the outcome of a run.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_model::bananas::Draft;
@@ -51,6 +52,7 @@ impl Bananas {
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the server refuses a call; repeat it then. Jobs that have completed are
     /// then reported as stale.
+    #[boxed]
     pub async fn complete(&self, ended: &[Completion<'_>]) -> Result<Vec<Completed>, Error> {
         at_most("complete", MAX_ITEMS, ended.len())?;
         let mut found: Vec<_> = ended.iter().map(|one| one.claimed.found.clone()).collect();
@@ -108,6 +110,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
+    #[boxed]
     pub async fn fail(
         &self,
         claimed: &Claimed,

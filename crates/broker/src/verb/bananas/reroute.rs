@@ -1,5 +1,6 @@
 //! forward: moves jobs from a list without a route to the lists of their routes.
 
+use meshwork_macros::boxed;
 use meshwork_model::name::RoutingKey;
 
 use super::Bananas;
@@ -23,6 +24,7 @@ impl Bananas {
     ///
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the server refuses the call.
+    #[boxed]
     pub async fn reroute(
         &self,
         list: &str,

@@ -1,6 +1,7 @@
 //! stats: metrics of all routes, for dashboards. It changes nothing, and the cost of a call is bounded. It covers the
 //! routes that Meshwork's workers serve or have served, and those to which Meshwork's clients have submitted.
 
+use meshwork_macros::boxed;
 use std::collections::BTreeMap;
 
 use meshwork_model::bananas::Record;
@@ -69,6 +70,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The server refuses a call.
+    #[boxed]
     pub async fn stats(&self) -> Result<Stats, Error> {
         let now_ms = self.clock.now(&self.conn).await?;
         let mut lists = self.counted().await?;

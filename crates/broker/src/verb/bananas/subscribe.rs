@@ -3,6 +3,7 @@
 use super::Bananas;
 use crate::conn::Subscriber;
 use crate::error::Error;
+use meshwork_macros::boxed;
 
 fn failed(source: redis::RedisError) -> Error {
     Error::Call {
@@ -16,6 +17,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The connection cannot be opened.
+    #[boxed]
     pub async fn subscriber(&self) -> Result<Subscriber, Error> {
         self.conn.subscriber().await.map_err(failed)
     }
@@ -24,6 +26,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The connection breaks, or the user lacks the right.
+    #[boxed]
     pub async fn subscribe(&self, subscriber: &mut Subscriber, id: &str) -> Result<(), Error> {
         subscriber
             .listen(&self.keys.notify(id))
@@ -35,6 +38,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The connection breaks.
+    #[boxed]
     pub async fn unsubscribe(&self, subscriber: &mut Subscriber, id: &str) -> Result<(), Error> {
         subscriber
             .leave(&self.keys.notify(id))
@@ -46,6 +50,7 @@ impl Bananas {
     ///
     /// # Errors
     /// The connection breaks.
+    #[boxed]
     pub async fn wait_for_result(&self, subscriber: &mut Subscriber) -> Result<(), Error> {
         subscriber.heard().await.map(|_| ()).map_err(failed)
     }

@@ -3,6 +3,7 @@
 
 mod status;
 
+use meshwork_macros::boxed;
 use meshwork_model::batch::{Callback, NewBatch};
 use meshwork_model::name::BatchId;
 
@@ -62,6 +63,7 @@ impl Broker {
     /// # Errors
     /// The batch is not valid: nothing was written. If the server refuses the call, repeat it;
     /// [`BatchOpened::Exists`] may then mean this batch.
+    #[boxed]
     pub async fn open_batch(&self, batch: &NewBatch) -> Result<BatchOpened, Error> {
         batch.check()?;
         for (_, job) in &batch.callbacks {
@@ -107,6 +109,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
+    #[boxed]
     pub async fn seal_batch(&self, id: &BatchId) -> Result<BatchSealed, Error> {
         let seal = async |conn: &Conn| {
             let call = self.batch_call(Verb::SealBatch, id);
@@ -133,6 +136,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
+    #[boxed]
     pub async fn cancel_batch(&self, id: &BatchId, reason: &str) -> Result<BatchCancelled, Error> {
         let call = self.batch_call(Verb::CancelBatch, id);
         let answer = call.arg(reason).arg(MOST_STOPPED).run(&self.conn).await?;
@@ -151,6 +155,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
+    #[boxed]
     pub async fn sweep_batches(&self, retention: Retention) -> Result<(usize, bool), Error> {
         let call = self.scripts.call(Verb::SweepBatches);
         let mut answer = call

@@ -1,5 +1,6 @@
 //! State of batches.
 
+use meshwork_macros::boxed;
 use meshwork_model::batch::Callback;
 use meshwork_model::job::text;
 use meshwork_model::name::BatchId;
@@ -131,6 +132,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn batch_status(&self, id: &BatchId) -> Result<Option<BatchStatus>, Error> {
         let mut statuses = self.statuses_of(vec![id.clone()]).await?;
         Ok(statuses.pop())
@@ -141,6 +143,7 @@ impl Broker {
     ///
     /// # Errors
     /// `limit` exceeds [`MAX_BATCHES`], or the server refuses a call.
+    #[boxed]
     pub async fn batches(
         &self,
         from: usize,

@@ -1,5 +1,6 @@
 //! Users of a server: reads which rules the server knows, and sets rules.
 
+use meshwork_macros::boxed;
 use meshwork_model::acl::AclServer;
 
 use super::ContextStore;
@@ -10,6 +11,7 @@ impl ContextStore {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn acl_server(&self) -> Result<AclServer, Error> {
         let mut info = redis::cmd("INFO");
         let info = info.arg("server").query_async(&mut self.conn.clone()).await;
@@ -24,6 +26,7 @@ impl ContextStore {
     ///
     /// # Errors
     /// The server refuses the call: this user may not change users, or the server does not know a rule.
+    #[boxed]
     pub async fn acl(&self, words: &[String]) -> Result<(), Error> {
         let acl = redis::cmd("ACL")
             .arg(words)

@@ -1,5 +1,6 @@
 //! commit: several changes in one step, if all conditions hold.
 
+use meshwork_macros::boxed;
 use std::collections::HashMap;
 
 use super::{ContextStore, Database, MAX_STEPS};
@@ -152,6 +153,7 @@ impl ContextStore {
     /// # Errors
     /// [`Error::TooMany`] beyond [`MAX_STEPS`]; [`Error::WrongKind`] if a key has another type than a step needs, and
     /// nothing is changed then; [`Error::NotReplicated`], after the change; or the call to the server fails.
+    #[boxed]
     pub async fn commit(&self, database: Database, commit: &Commit) -> Result<Committed, Error> {
         at_most("commit", MAX_STEPS, commit.steps.len())?;
         let first = commit.keys.first().map_or("", String::as_str);

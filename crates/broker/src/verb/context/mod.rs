@@ -12,6 +12,7 @@ pub use commit::{Commit, Committed};
 pub use read::{Entry, Read};
 pub use take::Outbox;
 
+use meshwork_macros::boxed;
 use std::ops::Deref;
 
 use meshwork_model::keys::context::NodeKeys;
@@ -104,6 +105,7 @@ impl ContextStore {
     ///
     /// # Errors
     /// The call to the server fails, or replicas have not confirmed.
+    #[boxed]
     pub async fn draw(
         &self,
         database: Database,
@@ -138,6 +140,7 @@ impl ContextStore {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn scan(
         &self,
         database: Database,

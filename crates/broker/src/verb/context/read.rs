@@ -1,5 +1,6 @@
 //! read: reads several keys at one moment.
 
+use meshwork_macros::boxed;
 use redis::{FromRedisValue, Value};
 
 use super::{ContextStore, Database, RecordFields};
@@ -114,6 +115,7 @@ impl ContextStore {
     ///
     /// # Errors
     /// As for [`Self::hashes`].
+    #[boxed]
     pub async fn hash(&self, database: Database, key: &str) -> Result<RecordFields, Error> {
         let found = self.hashes(database, &[key]).await?;
         Ok(found.into_iter().next().unwrap_or_default())
@@ -123,6 +125,7 @@ impl ContextStore {
     ///
     /// # Errors
     /// [`Error::WrongKind`] for a key of another type, or the call to the server fails.
+    #[boxed]
     pub async fn text(&self, database: Database, key: &str) -> Result<Option<Vec<u8>>, Error> {
         let found = self.elements(database, key, Read::Text).await?;
         Ok(found.into_iter().next())
@@ -177,6 +180,7 @@ impl ContextStore {
     ///
     /// # Errors
     /// As for [`Self::elements`].
+    #[boxed]
     pub async fn lists(
         &self,
         database: Database,
@@ -191,6 +195,7 @@ impl ContextStore {
     ///
     /// # Errors
     /// [`Error::WrongKind`] for a key of another type, or the call to the server fails.
+    #[boxed]
     pub async fn elements(
         &self,
         database: Database,
@@ -205,6 +210,7 @@ impl ContextStore {
     ///
     /// # Errors
     /// As for [`Self::elements`].
+    #[boxed]
     pub async fn any(&self, database: Database, keys: &[(&str, Read<'_>)]) -> Result<bool, Error> {
         let found: Vec<Vec<Vec<u8>>> = self.read(database, keys).await?;
         Ok(found.iter().any(|found| !found.is_empty()))
@@ -214,6 +220,7 @@ impl ContextStore {
     ///
     /// # Errors
     /// [`Error::WrongKind`] for a key of another type, or the call to the server fails.
+    #[boxed]
     pub async fn entries(
         &self,
         database: Database,

@@ -1,5 +1,6 @@
 //! take: claims messages to send, each under a lease.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use super::{ContextStore, Database};
@@ -25,6 +26,7 @@ impl ContextStore {
     /// # Errors
     /// [`Error::TooMany`] beyond 1,000, [`Error::WrongKind`] if a key has another type, or the call to the server
     /// fails.
+    #[boxed]
     pub async fn take(
         &self,
         database: Database,

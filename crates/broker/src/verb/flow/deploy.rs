@@ -1,5 +1,6 @@
 //! deploy: stores flows under their names, with their schedules; schedules of flows that are not deployed.
 
+use meshwork_macros::boxed;
 use meshwork_model::keys::context::ActorId;
 use meshwork_model::name::ScheduleName;
 use meshwork_model::schedule::Schedule;
@@ -42,6 +43,7 @@ impl Flows {
     ///
     /// # Errors
     /// The schedule is invalid or would never run, or a call to the server fails.
+    #[boxed]
     pub async fn deploy(
         &self,
         name: &ScheduleName,
@@ -59,6 +61,7 @@ impl Flows {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn undeploy(&self, name: &ScheduleName, by: ActorId) -> Result<Deployed, Error> {
         self.change_deployed(name, "", by, None).await
     }
@@ -93,6 +96,7 @@ impl Flows {
     ///
     /// # Errors
     /// As [`Self::deploy`].
+    #[boxed]
     pub async fn try_deploy(
         &self,
         (name, plan, by): (&ScheduleName, &str, ActorId),
@@ -140,6 +144,7 @@ impl Flows {
     ///
     /// # Errors
     /// As there.
+    #[boxed]
     pub async fn put_schedule(
         &self,
         schedule: &Schedule,
@@ -155,6 +160,7 @@ impl Flows {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn deployed_plan(&self, name: &ScheduleName) -> Result<Option<String>, Error> {
         let mut cmd = redis::cmd("HGET");
         cmd.arg(self.keys.deployed_flow(name)).arg("plan");
@@ -165,6 +171,7 @@ impl Flows {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn deployments(&self) -> Result<Vec<Deployment>, Error> {
         let mut cmd = redis::cmd("ZRANGE");
         cmd.arg(self.keys.deployed_flows()).arg(0);

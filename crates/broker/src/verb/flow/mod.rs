@@ -7,6 +7,7 @@ mod step;
 mod submit;
 mod sweep;
 
+use meshwork_macros::boxed;
 use meshwork_model::keys::context::{ContextKeys, FlowId};
 
 pub use deploy::{Deployed, Deployment};
@@ -57,6 +58,7 @@ impl Flows {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn draw(&self) -> Result<Option<FlowId>, Error> {
         use meshwork_model::keys::context::Counter;
         let counter = self.keys.next_id(Counter::Flow);

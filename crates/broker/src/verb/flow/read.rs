@@ -1,5 +1,6 @@
 //! Reads flows, large hashes page by page, and deletes what ended flows leave.
 
+use meshwork_macros::boxed;
 use std::collections::HashMap;
 
 use meshwork_model::job::{Job, text};
@@ -30,6 +31,7 @@ impl Flows {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn record(&self, id: FlowId) -> Result<FlowFields, Error> {
         self.hash(&self.keys.flow(id)).await
     }
@@ -38,6 +40,7 @@ impl Flows {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn plan(&self, id: FlowId) -> Result<Option<String>, Error> {
         let mut cmd = redis::cmd("GET");
         cmd.arg(self.part(id, "plan"));
@@ -48,6 +51,7 @@ impl Flows {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn nodes(&self, id: FlowId) -> Result<Nodes, Error> {
         self.hash(&self.part(id, "nodes")).await
     }
@@ -56,6 +60,7 @@ impl Flows {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn names(&self, id: FlowId) -> Result<Nodes, Error> {
         self.hash(&self.part(id, "names")).await
     }
@@ -64,6 +69,7 @@ impl Flows {
     ///
     /// # Errors
     /// There are more, or the call to the server fails.
+    #[boxed]
     pub async fn job_fields(
         &self,
         jobs: &[JobKey],
@@ -97,6 +103,7 @@ impl Flows {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn list(&self, from: usize, most: usize) -> Result<Vec<FlowId>, Error> {
         let mut cmd = redis::cmd("ZRANGE");
         cmd.arg(self.keys.flows()).arg(from);
@@ -109,6 +116,7 @@ impl Flows {
     ///
     /// # Errors
     /// There are more, or the call to the server fails.
+    #[boxed]
     pub async fn flow_fields(
         &self,
         ids: &[FlowId],
@@ -142,6 +150,7 @@ impl Flows {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn forget(&self, id: FlowId) -> Result<(), Error> {
         let mut pipe = redis::pipe();
         for set in [self.keys.flows_due(), self.keys.flows()] {
@@ -160,6 +169,7 @@ impl Flows {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn delete_job(&self, job: &Job) -> Result<Deleted, Error> {
         self.broker.delete_any(job).await
     }

@@ -1,5 +1,6 @@
 //! claim, commit, stop, retry, answer: the verbs of a flow's steps.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_model::keys::context::{ActorId, FlowId};
@@ -311,6 +312,7 @@ impl Flows {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn claim(&self, token: &str, lease: Duration) -> Result<FlowClaim, Error> {
         let call = self.broker.scripts.call(Verb::FlowClaim);
         let call = call.arg(self.broker.clock.argument());
@@ -332,6 +334,7 @@ impl Flows {
     ///
     /// # Errors
     /// There are more than [`MAX_MOVES`], or the call to the server fails.
+    #[boxed]
     pub async fn commit(&self, lease: &FlowLease, moves: &Moves) -> Result<StepDone, Error> {
         at_most("flow_commit", MAX_MOVES, moves.len())?;
         let mut call = self.broker.scripts.call(Verb::FlowCommit);
@@ -363,6 +366,7 @@ impl Flows {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn stop(&self, id: FlowId, keep: bool) -> Result<Stopped, Error> {
         let call = self.broker.scripts.call(Verb::FlowStop);
         let call = call
@@ -381,6 +385,7 @@ impl Flows {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn retry(&self, id: FlowId, actor: ActorId, from: &str) -> Result<Retried, Error> {
         let mut call = self.broker.scripts.call(Verb::FlowRetry);
         call.push_key(self.keys.flow(id));
@@ -402,6 +407,7 @@ impl Flows {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn answer(
         &self,
         approval: Approval<'_>,
@@ -432,6 +438,7 @@ impl Flows {
     ///
     /// # Errors
     /// The connection breaks.
+    #[boxed]
     pub async fn wait_for_step(
         &self,
         blocking: &BlockingConn,

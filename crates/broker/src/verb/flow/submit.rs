@@ -1,5 +1,6 @@
 //! submit: stores a flow in calls of a bounded size, each of which may be repeated.
 
+use meshwork_macros::boxed;
 use meshwork_model::job::NewJob;
 use meshwork_model::keys::context::{ActorId, FlowId, JobKey};
 use meshwork_model::stored;
@@ -73,6 +74,7 @@ impl Flows {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn open(
         &self,
         new: NewFlow<'_>,
@@ -96,6 +98,7 @@ impl Flows {
     ///
     /// # Errors
     /// A job cannot be stored, and nothing was written then; or the call to the server fails.
+    #[boxed]
     pub async fn add(&self, new: NewFlow<'_>, jobs: &[FlowJob]) -> Result<Stored, Error> {
         at_most("flow_submit", MAX_MOVES, jobs.len())?;
         let mut call = self.submitting(new, "add").arg(self.job_prefix(new.caller));
@@ -113,6 +116,7 @@ impl Flows {
     ///
     /// # Errors
     /// [`Error::NotReplicated`], after the start; or the call to the server fails.
+    #[boxed]
     pub async fn seal(
         &self,
         new: NewFlow<'_>,

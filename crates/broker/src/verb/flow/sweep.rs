@@ -1,6 +1,7 @@
 //! flow_sweep: finds flows that plain clients have written (`HSET flow:…`) by a scan of the keys, page by page. Plain
 //! clients wake no worker.
 
+use meshwork_macros::boxed;
 use meshwork_model::keys::context::FlowId;
 
 use super::{Flows, MAX_MOVES};
@@ -26,6 +27,7 @@ impl Flows {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn sweep(&self, from: u64) -> Result<PlainFlows, Error> {
         let prefix = format!("{}flow:", self.keys.prefix());
         let mut scan = redis::cmd("SCAN");

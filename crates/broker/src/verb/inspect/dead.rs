@@ -1,6 +1,7 @@
 //! dead: lists dead letters, which are jobs that failed for good. They are kept until somebody retries (`retry`) or
 //! deletes them.
 
+use meshwork_macros::boxed;
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 
@@ -70,6 +71,7 @@ impl Broker {
     ///
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the server refuses a call.
+    #[boxed]
     pub async fn dead_letters(
         &self,
         from: Option<&DeadCursor>,
@@ -135,6 +137,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn dead_since(&self, id: &JobId) -> Result<Option<u64>, Error> {
         let mut score = redis::cmd("ZSCORE");
         score.arg(self.keys.dead()).arg(id.as_str());
@@ -146,6 +149,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn forget_dead(&self, id: &JobId) -> Result<(), Error> {
         let mut cmd = redis::cmd("ZREM");
         cmd.arg(self.keys.dead()).arg(id.as_str());

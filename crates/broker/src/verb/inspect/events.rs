@@ -1,6 +1,7 @@
 //! events: reads the changes of jobs that scripts recorded, with their actors and times. About thirty thousand of the
 //! newest entries are kept.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use crate::verb::inspect::stream::{BEGINNING, Entry, Wanted};
@@ -58,6 +59,7 @@ impl Broker {
     ///
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the server refuses the call.
+    #[boxed]
     pub async fn events(
         &self,
         before: Option<&str>,
@@ -75,6 +77,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn events_after(&self, after: &str) -> Result<Vec<JobEvent>, Error> {
         let wanted = Wanted::After(after);
         let entries = self.entries(&self.keys.events(), wanted, MAX_ITEMS).await?;
@@ -85,6 +88,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn event_bounds(&self) -> Result<Option<(String, String)>, Error> {
         self.bounds(&self.keys.events()).await
     }
@@ -94,6 +98,7 @@ impl Broker {
     ///
     /// # Errors
     /// The connection breaks, or the server refuses the call.
+    #[boxed]
     pub async fn next_events(
         &self,
         blocking: &BlockingConn,

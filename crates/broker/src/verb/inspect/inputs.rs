@@ -1,5 +1,6 @@
 //! inputs: results of a job's prerequisites.
 
+use meshwork_macros::boxed;
 use std::collections::BTreeMap;
 
 use meshwork_model::job::limits::{MAX_BATCH_INPUTS, MAX_INPUTS, MAX_PREREQUISITES};
@@ -43,6 +44,7 @@ impl Broker {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn inputs(&self, job: &Job) -> Result<Vec<Input>, Error> {
         let batch = job.callback.as_deref().and_then(|of| of.split_once(' '));
         let ids = match batch {

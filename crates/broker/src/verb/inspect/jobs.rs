@@ -1,5 +1,6 @@
 //! inspect: reads jobs. Changes nothing, and never scans all keys in one call.
 
+use meshwork_macros::boxed;
 use meshwork_model::job::{Job, field};
 use meshwork_model::keys::context::{ContextKeys, Counter};
 use meshwork_model::name::JobId;
@@ -33,6 +34,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn inspect(&self, id: &JobId) -> Result<Option<Job>, Error> {
         Ok(self
             .inspect_many(std::slice::from_ref(id))
@@ -45,6 +47,7 @@ impl Broker {
     ///
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the server refuses the call.
+    #[boxed]
     pub async fn inspect_many(&self, ids: &[JobId]) -> Result<Vec<Option<Job>>, Error> {
         at_most("inspect", MAX_ITEMS, ids.len())?;
         if ids.is_empty() {
@@ -77,6 +80,7 @@ impl Broker {
     ///
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the server refuses the call.
+    #[boxed]
     pub async fn statuses(&self, ids: &[JobId]) -> Result<Vec<Option<Status>>, Error> {
         at_most("statuses", MAX_ITEMS, ids.len())?;
         if ids.is_empty() {
@@ -105,6 +109,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn list(&self, from: u64) -> Result<JobPage, Error> {
         let prefix = self.keys.job_prefix();
         let mut scan = redis::cmd("SCAN");
@@ -144,6 +149,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn running(&self) -> Result<usize, Error> {
         self.ask("inspect", redis::cmd("ZCARD").arg(self.keys.lease()))
             .await
@@ -153,6 +159,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn next_run(&self, id: &JobId) -> Result<Option<u64>, Error> {
         let mut score = redis::cmd("ZSCORE");
         score.arg(self.keys.delayed()).arg(id.as_str());

@@ -1,5 +1,6 @@
 //! logs: reads the output of a run, line by line, and waits for more.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_model::name::JobId;
@@ -40,6 +41,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn log_lines(&self, id: &JobId, after: Option<&str>) -> Result<Vec<LogLine>, Error> {
         let wanted = Wanted::After(after.unwrap_or(BEGINNING));
         let entries = self.entries(&self.keys.log(id), wanted, MAX_ITEMS).await?;
@@ -50,6 +52,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn log_bounds(&self, id: &JobId) -> Result<Option<(String, String)>, Error> {
         self.bounds(&self.keys.log(id)).await
     }
@@ -59,6 +62,7 @@ impl Broker {
     ///
     /// # Errors
     /// The connection breaks, or the server refuses the call.
+    #[boxed]
     pub async fn next_log_lines(
         &self,
         blocking: &BlockingConn,

@@ -1,5 +1,6 @@
 //! pages: reads jobs of a list or a sorted set page by page, with a bounded number of commands. Changes nothing.
 
+use meshwork_macros::boxed;
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::JobId;
 use meshwork_model::route::Priority;
@@ -82,6 +83,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn set_length(&self, set: JobSet) -> Result<u64, Error> {
         let count = redis::cmd("ZCARD").arg(self.set_key(set)).to_owned();
         self.ask("pages", &count).await
@@ -92,6 +94,7 @@ impl Broker {
     ///
     /// # Errors
     /// `count` exceeds [`MAX_ITEMS`], or the server refuses a call.
+    #[boxed]
     pub async fn set_page(
         &self,
         set: JobSet,
@@ -202,6 +205,7 @@ impl Broker {
     ///
     /// # Errors
     /// `count` exceeds [`MAX_ITEMS`], or the server refuses a call.
+    #[boxed]
     pub async fn list_page(
         &self,
         list: &str,
@@ -251,6 +255,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call.
+    #[boxed]
     pub async fn position(&self, list: &str, id: &JobId) -> Result<Option<QueuePosition>, Error> {
         let found = self.find_in_list(list, id.as_str(), MAX_POSITION).await?;
         let (ahead, exact) = match found {

@@ -1,5 +1,6 @@
 //! prerequisites: reads what a job waits for. Changes nothing.
 
+use meshwork_macros::boxed;
 use meshwork_model::job::{Job, field};
 use meshwork_model::keys::context::{ContextKeys, Prerequisite};
 use meshwork_model::name::JobId;
@@ -37,6 +38,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn open_prerequisites(&self, job: &Job) -> Result<Vec<OpenPrerequisite>, Error> {
         if job.depends_on.is_empty() {
             return Ok(Vec::new());

@@ -2,6 +2,7 @@
 
 use crate::verb::JobSet;
 use crate::{Broker, Error};
+use meshwork_macros::boxed;
 
 /// Least retention of workers, which [`Retained::reaches`] relies on: an hour, in milliseconds.
 pub const MIN_RETAINED_MS: u64 = 3_600_000;
@@ -38,6 +39,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call.
+    #[boxed]
     pub async fn retained(&self) -> Result<Retained, Error> {
         let now_ms = self.clock.now(&self.conn).await?;
         let ended = self.set_length(JobSet::Ended).await?;

@@ -1,5 +1,6 @@
 //! outcomes: reads records without their inputs and scripts, which may be large.
 
+use meshwork_macros::boxed;
 use meshwork_model::job::{Job, field};
 use meshwork_model::name::JobId;
 use meshwork_model::stored;
@@ -73,6 +74,7 @@ impl Broker {
     ///
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the server refuses the call.
+    #[boxed]
     pub async fn outcomes(&self, ids: &[JobId]) -> Result<Vec<Option<Job>>, Error> {
         self.fields_of(ids, &[&SUMMARY[..], &RESULT[..]].concat())
             .await
@@ -82,6 +84,7 @@ impl Broker {
     ///
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the server refuses the call.
+    #[boxed]
     pub async fn summaries(&self, ids: &[JobId]) -> Result<Vec<Option<Job>>, Error> {
         self.fields_of(ids, &SUMMARY).await
     }

@@ -1,5 +1,6 @@
 //! add_child: stores a child of a running job, once.
 
+use meshwork_macros::boxed;
 use meshwork_model::job::{ChildDigest, NewJob, field};
 
 use crate::conn::Conn;
@@ -32,6 +33,7 @@ impl Broker {
     /// # Errors
     /// The job is invalid: nothing was written. If the server refuses the call, the child may be stored. With
     /// [`Broker::acknowledge`], replicas may fail to confirm in time: the child is stored then.
+    #[boxed]
     pub async fn add_child(
         &self,
         claimed: &Claimed,

@@ -1,5 +1,6 @@
 //! Blocking calls: wait for a job, a message, a reply or a wake-up, each on a connection of its own.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_model::job::Job;
@@ -195,6 +196,7 @@ impl Broker {
     ///
     /// # Errors
     /// The connection breaks, or the queue is not a list.
+    #[boxed]
     pub async fn wait_for_job(
         &self,
         blocking: &BlockingConn,
@@ -210,6 +212,7 @@ impl Broker {
     ///
     /// # Errors
     /// The connection breaks, or the key is no list.
+    #[boxed]
     pub async fn wait_for_element(
         &self,
         blocking: &BlockingConn,
@@ -228,6 +231,7 @@ impl Broker {
     ///
     /// # Errors
     /// The connection breaks.
+    #[boxed]
     pub async fn wait_for_due(
         &self,
         blocking: &BlockingConn,
@@ -241,6 +245,7 @@ impl Broker {
     ///
     /// # Errors
     /// The connection breaks.
+    #[boxed]
     pub async fn wait_for_reply(
         &self,
         blocking: &BlockingConn,
@@ -255,6 +260,7 @@ impl Broker {
     ///
     /// # Errors
     /// The connection breaks.
+    #[boxed]
     pub async fn wait_for_result(
         &self,
         blocking: &BlockingConn,

@@ -1,5 +1,6 @@
 //! cancel: cancels a job.
 
+use meshwork_macros::boxed;
 use std::collections::HashSet;
 
 use meshwork_model::job::Job;
@@ -35,6 +36,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
+    #[boxed]
     pub async fn cancel(&self, job: &Job, reason: &str, force: bool) -> Result<Cancelled, Error> {
         self.cancel_at(job, &[], reason, force).await
     }
@@ -44,6 +46,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call; repeat it then.
+    #[boxed]
     pub async fn cancel_anywhere(
         &self,
         job: &Job,

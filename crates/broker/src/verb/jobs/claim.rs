@@ -1,5 +1,6 @@
 //! claim: claims jobs from queues, each under a lease.
 
+use meshwork_macros::boxed;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -139,6 +140,7 @@ impl Broker {
     /// # Errors
     /// `want` exceeds [`MAX_ITEMS`], or the server refuses the call. In the latter case jobs may have been claimed;
     /// they return after their leases expire.
+    #[boxed]
     pub async fn claim(&self, claim: Claim<'_>) -> Result<ClaimedJobs, Error> {
         at_most("claim", MAX_ITEMS, claim.want)?;
         let mut call = self.scripts.call(Verb::Claim);

@@ -1,5 +1,6 @@
 //! complete: completes a job with its result.
 
+use meshwork_macros::boxed;
 use meshwork_model::stored;
 
 use crate::script::{Call, Verb};
@@ -34,6 +35,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
+    #[boxed]
     pub async fn complete(
         &self,
         claimed: &Claimed,
@@ -55,6 +57,7 @@ impl Broker {
     ///
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the server refuses the call; repeat it then.
+    #[boxed]
     pub async fn complete_all(
         &self,
         results: &[Completion<'_>],

@@ -6,6 +6,7 @@ use crate::verb::jobs::complete;
 use crate::verb::jobs::complete::Completed;
 use crate::verb::{MAX_ITEMS, at_most};
 use crate::{Broker, Error};
+use meshwork_macros::boxed;
 
 /// The result of a call of `complete_and_claim`.
 #[derive(Debug)]
@@ -23,6 +24,7 @@ impl Broker {
     /// # Errors
     /// There are more than [`MAX_ITEMS`] results or wanted jobs, or the server refuses the call. The results may be
     /// repeated then; jobs may have been claimed, and return after their leases expire.
+    #[boxed]
     pub async fn complete_and_claim(
         &self,
         results: &[complete::Completion<'_>],

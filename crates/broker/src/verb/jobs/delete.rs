@@ -1,5 +1,6 @@
 //! delete: deletes a job.
 
+use meshwork_macros::boxed;
 use std::collections::BTreeSet;
 
 use meshwork_model::job::Job;
@@ -30,6 +31,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
+    #[boxed]
     pub async fn delete(&self, job: &Job) -> Result<Deleted, Error> {
         if self.is_of_flow(job).await? {
             return Ok(Deleted::OfFlow);

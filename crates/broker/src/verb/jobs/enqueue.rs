@@ -1,5 +1,6 @@
 //! enqueue: stores jobs and pushes their ids.
 
+use meshwork_macros::boxed;
 use meshwork_model::job::{NewJob, Until, When};
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::JobId;
@@ -68,6 +69,7 @@ impl Broker {
     /// A job is invalid, or there are more than [`MAX_ENQUEUE`]: nothing was written. If the server refuses the call,
     /// a first part of the jobs may have been stored. With [`Broker::acknowledge`], replicas may fail to confirm in
     /// time: all jobs are stored then.
+    #[boxed]
     pub async fn enqueue(&self, jobs: &[NewJob]) -> Result<Vec<Enqueued>, Error> {
         at_most("enqueue", MAX_ENQUEUE, jobs.len())?;
         for job in jobs {

@@ -1,5 +1,6 @@
 //! fail: reports a failed run.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_model::job::limits::{MAX_RETRIES, MAX_SNOOZED, MAX_SNOOZES};
@@ -28,6 +29,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
+    #[boxed]
     pub async fn fail(
         &self,
         claimed: &Claimed,

@@ -1,5 +1,6 @@
 //! gate: opens a gate of a context, for the jobs that wait for it.
 
+use meshwork_macros::boxed;
 use meshwork_model::keys::context::{ContextKeys, InvalidPrerequisite, Prerequisite};
 
 use crate::{Broker, Error};
@@ -11,6 +12,7 @@ impl Broker {
     /// # Errors
     /// [`Error::NoContext`] if the broker has no context. [`Error::Prerequisite`] if the name is that of a job, a
     /// message or a flow, or is not valid. An error if the server refuses a call.
+    #[boxed]
     pub async fn open_gate(&self, name: &str) -> Result<bool, Error> {
         let context = self.keys.context().ok_or(Error::NoContext)?;
         gate(context, name)?;

@@ -3,6 +3,7 @@
 use crate::script::Verb;
 use crate::verb::Claimed;
 use crate::{Broker, Error};
+use meshwork_macros::boxed;
 
 impl Broker {
     /// Notes that a job runs alone in its worker, if the fencing token is current, so that the end of the worker counts
@@ -10,6 +11,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call; it can be repeated.
+    #[boxed]
     pub async fn isolate(&self, claimed: &Claimed) -> Result<bool, Error> {
         let call = self.scripts.call(Verb::Isolate);
         let call = call.key(claimed.key(&self.keys));

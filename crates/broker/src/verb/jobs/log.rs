@@ -1,5 +1,6 @@
 //! log: stores the output of a run while it runs.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_model::sandbox::RunUsage;
@@ -31,6 +32,7 @@ impl Broker {
     ///
     /// # Errors
     /// There are more than [`MAX_ITEMS`] lines, or the server refuses the call.
+    #[boxed]
     pub async fn log(
         &self,
         claimed: &Claimed,
@@ -46,6 +48,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn record_usage(&self, claimed: &Claimed, usage: &RunUsage) -> Result<Logged, Error> {
         self.store_log(claimed, &[], ("", &usage.to_string())).await
     }

@@ -1,5 +1,6 @@
 //! promote: moves delayed jobs that are due to their queues.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use crate::script::Verb;
@@ -20,6 +21,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
+    #[boxed]
     pub async fn promote(&self) -> Result<Promoted, Error> {
         let call = self.scripts.call(Verb::Promote);
         let call = call.arg(self.clock.argument()).arg(MAX_ITEMS);

@@ -1,5 +1,6 @@
 //! prune: deletes old ended jobs.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use crate::script::Verb;
@@ -31,6 +32,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
+    #[boxed]
     pub async fn prune(&self, retention: Retention) -> Result<(usize, bool), Error> {
         let mut answer = self
             .scripts

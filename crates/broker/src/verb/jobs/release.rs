@@ -3,6 +3,7 @@
 use crate::script::Verb;
 use crate::verb::{Claimed, word};
 use crate::{Broker, Error};
+use meshwork_macros::boxed;
 
 /// The result of a release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +20,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call; repeat it, or let the lease expire.
+    #[boxed]
     pub async fn release(&self, claimed: &Claimed) -> Result<Released, Error> {
         let answer = self
             .scripts

@@ -1,5 +1,6 @@
 //! renew: renews the leases and the prefetch registration of a worker.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_model::keys::hero::JobKeys;
@@ -44,6 +45,7 @@ impl Broker {
     ///
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the server refuses the call.
+    #[boxed]
     pub async fn renew(&self, renewal: Renewal<'_>) -> Result<Renewed, Error> {
         at_most("renew", MAX_ITEMS, renewal.held.len())?;
         let Listener { worker, queues } = renewal.listener;

@@ -3,6 +3,7 @@
 use crate::script::Verb;
 use crate::verb::MAX_ITEMS;
 use crate::{Broker, Error};
+use meshwork_macros::boxed;
 
 impl Broker {
     /// Notifies dependents that the script which ended a prerequisite did not notify, because they were too many: at
@@ -10,6 +11,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
+    #[boxed]
     pub async fn resolve_dependents(&self) -> Result<bool, Error> {
         let call = self.scripts.call(Verb::ResolveDependents);
         let call = call.arg(self.clock.argument()).arg(MAX_ITEMS);

@@ -1,5 +1,6 @@
 //! retry: runs a job again that has ended, or is stale.
 
+use meshwork_macros::boxed;
 use meshwork_model::job::Job;
 
 use crate::script::Verb;
@@ -24,6 +25,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call. Before repeating it, check whether the job waits or has run.
+    #[boxed]
     pub async fn retry(&self, job: &Job) -> Result<Retried, Error> {
         if self.is_of_flow(job).await? {
             return Ok(Retried::OfFlow);

@@ -1,5 +1,6 @@
 //! run_now: queues a delayed job at once.
 
+use meshwork_macros::boxed;
 use meshwork_model::job::Job;
 
 use crate::script::Verb;
@@ -28,6 +29,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
+    #[boxed]
     pub async fn run_now(&self, job: &Job) -> Result<RunNow, Error> {
         let answer = self.change(Verb::RunNow, job).run(&self.conn).await?;
         let known = [

@@ -1,5 +1,6 @@
 //! set_job: changes the priority, the due time and the timeout of a job that waits.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_model::job::Job;
@@ -43,6 +44,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
+    #[boxed]
     pub async fn set_job(&self, job: &Job, change: &JobChange) -> Result<SetJob, Error> {
         let queue = self.queue_of(job);
         let base = JobKeys::without_priority(&queue);

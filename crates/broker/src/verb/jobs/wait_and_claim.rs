@@ -1,5 +1,6 @@
 //! wait_and_claim: waits for an id of one queue, and claims its job in the same trip to the server.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use redis::Value;
@@ -47,6 +48,7 @@ impl Broker {
     ///
     /// # Errors
     /// The connection breaks, or the queue is not a list. If the claim fails, the answer is [`Arrived::Id`].
+    #[boxed]
     pub async fn wait_and_claim(
         &self,
         blocking: &BlockingConn,

@@ -5,6 +5,7 @@ mod clients;
 mod record;
 mod survey;
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_model::keys::hero::LegacyList;
@@ -108,6 +109,7 @@ impl Broker {
     ///
     /// # Errors
     /// The migration has begun differently, the list belongs to another type, or the server refuses the call.
+    #[boxed]
     pub async fn start_migration(
         &self,
         script_type: &ScriptType,
@@ -143,6 +145,7 @@ impl Broker {
     ///
     /// # Errors
     /// The migration has not begun, or the server refuses the call.
+    #[boxed]
     pub async fn canonical_first(
         &self,
         script_type: &ScriptType,
@@ -166,6 +169,7 @@ impl Broker {
     ///
     /// # Errors
     /// Something remains, it is too early, or the server refuses the call.
+    #[boxed]
     pub async fn finish_migration(
         &self,
         script_type: &ScriptType,
@@ -206,6 +210,7 @@ impl Broker {
     ///
     /// # Errors
     /// The migration has not begun, or the server refuses the call.
+    #[boxed]
     pub async fn abort_migration(
         &self,
         script_type: &ScriptType,

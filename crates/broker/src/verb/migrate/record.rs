@@ -1,5 +1,6 @@
 //! Open jobs for a migration: pages of records in a few short fields, and the type of a record without one.
 
+use meshwork_macros::boxed;
 use std::collections::{BTreeMap, BTreeSet};
 
 use meshwork_model::job::field;
@@ -154,6 +155,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn migrations(&self) -> Result<BTreeMap<String, Migration>, Error> {
         let config = redis::cmd("HGETALL").arg(self.keys.config()).to_owned();
         let fields: Vec<(String, Vec<u8>)> = self.ask("migrate", &config).await?;

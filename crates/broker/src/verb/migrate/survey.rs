@@ -1,5 +1,6 @@
 //! Survey of what remains on legacy lists. Changes nothing.
 
+use meshwork_macros::boxed;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use meshwork_model::migration::Migration;
@@ -120,6 +121,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call.
+    #[boxed]
     pub async fn survey(&self) -> Result<Survey, Error> {
         let migrations = self.migrations().await?;
         let mut gathered = Gathered::default();

@@ -1,5 +1,6 @@
 //! tidy: cleanup after actions that have ended, which no caller waits for, and their trace.
 
+use meshwork_macros::boxed;
 use meshwork_model::nooble::TraceEvent;
 
 use super::report::tries_of;
@@ -48,6 +49,7 @@ impl Nooble {
     /// # Errors
     /// There are more than [`MAX_ITEMS`], the trace's key has another type, or the server refuses the call. A part
     /// may be done then.
+    #[boxed]
     pub async fn clean_up(&self, over: &[AckCleanup]) -> Result<(), Error> {
         at_most("tidy", MAX_ITEMS, over.len())?;
         if over.is_empty() {
@@ -72,6 +74,7 @@ impl Nooble {
     ///
     /// # Errors
     /// `most` exceeds [`MAX_ITEMS`], or the server refuses the call.
+    #[boxed]
     pub async fn traced(
         &self,
         before: Option<&str>,

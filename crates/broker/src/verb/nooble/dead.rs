@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::inspect::stream::Entry;
 use crate::verb::{MAX_ITEMS, at_most};
+use meshwork_macros::boxed;
 
 /// A dead letter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,6 +75,7 @@ impl Nooble {
     ///
     /// # Errors
     /// `most` exceeds [`MAX_ITEMS`], or the server refuses the call.
+    #[boxed]
     pub async fn dead(
         &self,
         source: &Source,
@@ -98,6 +100,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The id is not valid, or the server refuses the call.
+    #[boxed]
     pub async fn dead_letter(
         &self,
         source: &Source,
@@ -114,6 +117,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The id is not valid, or the server refuses the call.
+    #[boxed]
     pub async fn retry_dead(&self, source: &Source, id: &str) -> Result<RetriedDead, Error> {
         let mut call = self.call(Verb::NoobleRetryDead, source);
         call.push_key(&source.keys.dead);

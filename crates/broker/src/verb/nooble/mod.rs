@@ -11,6 +11,7 @@ mod send;
 mod subscribe;
 mod upkeep;
 
+use meshwork_macros::boxed;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -88,6 +89,7 @@ impl Nooble {
     ///
     /// # Errors
     /// As for [`Conn::open`].
+    #[boxed]
     pub async fn connect(target: &Target, names: NoobleKeys) -> Result<Self, ConnectError> {
         if target.acknowledge().is_some() {
             tracing::warn!("wait_replicas ignored: it applies to jobs, not to actions");
@@ -108,6 +110,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The connection cannot be opened.
+    #[boxed]
     pub async fn dedicated(&self) -> Result<Self, Error> {
         let session = self.session.dedicated().await?;
         Ok(Self { session })
@@ -156,12 +159,14 @@ impl Nooble {
     ///
     /// # Errors
     /// The server does not answer.
+    #[boxed]
     pub async fn ping(&self) -> Result<(), Error> {
         self.ask("ping", &redis::cmd("PING")).await
     }
 
     /// Returns the rights on a queue that a service lacks. None if the server cannot answer, as the embedded engine,
     /// which has no users.
+    #[boxed]
     pub async fn missing_rights(&self, source: &Source) -> MissingRights {
         let rights = acl::of_service(&self.conn, source.queue(), source.group.is_some()).await;
         let (commands, takes_nothing) = rights.unwrap_or_default();

@@ -1,5 +1,6 @@
 //! receive: waits for messages of a queue. A received message belongs to this worker from then on.
 
+use meshwork_macros::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,6 +78,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The key has another type, or the server refuses the call.
+    #[boxed]
     pub async fn prepare(&self, source: &Source) -> Result<(), Error> {
         let Some(group) = &source.group else {
             return Ok(());
@@ -95,6 +97,7 @@ impl Nooble {
     /// # Errors
     /// `most` exceeds [`MAX_ITEMS`], or the server refuses the call. In the latter case messages may have been
     /// delivered; they return after they were not renewed for a while.
+    #[boxed]
     pub async fn receive(
         &self,
         worker: &str,
@@ -122,6 +125,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The connection breaks, or the key has another type.
+    #[boxed]
     pub async fn wait(
         &self,
         blocking: &BlockingConn,
@@ -157,6 +161,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn in_flight(
         &self,
         worker: &str,

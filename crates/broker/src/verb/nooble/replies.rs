@@ -1,5 +1,6 @@
 //! replies: waits for answers on the caller's own lists.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use redis::FromRedisValue;
@@ -25,6 +26,7 @@ impl Nooble {
     /// # Errors
     /// There are too many lists, the connection breaks, or a key is not a list. Answers in transit are lost then:
     /// their callers time out.
+    #[boxed]
     pub async fn replies(
         &self,
         blocking: &BlockingConn,
@@ -52,6 +54,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn expire_replies(&self, list: &str, ends: Duration) -> Result<bool, Error> {
         // In a transaction, a removed marker could not be noticed.
         let mut both = redis::pipe();
@@ -67,6 +70,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The server refuses the call; the lists then expire.
+    #[boxed]
     pub async fn delete_replies(&self, lists: &[String]) -> Result<(), Error> {
         self.ask("forget", redis::cmd("DEL").arg(lists)).await
     }

@@ -1,5 +1,6 @@
 //! complete, fail and release: report the outcome of a run.
 
+use meshwork_macros::boxed;
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -73,6 +74,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
+    #[boxed]
     pub async fn complete(
         &self,
         worker: &str,
@@ -103,6 +105,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
+    #[boxed]
     pub async fn fail(
         &self,
         worker: &str,
@@ -137,6 +140,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
+    #[boxed]
     pub async fn release(&self, worker: &str, of: &Received) -> Result<bool, Error> {
         let call = self.report(Verb::NoobleRelease, worker, of);
         Ok(call.run::<u8>(&self.conn).await? == 1)

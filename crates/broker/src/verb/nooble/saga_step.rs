@@ -1,6 +1,7 @@
 //! step and store_reply: record the questions and answers of an orchestrator for a task, so that another one that
 //! continues it asks nothing twice.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_model::keys::nooble::Dialect;
@@ -76,6 +77,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
+    #[boxed]
     pub async fn saga_step(
         &self,
         step: SagaStep<'_>,
@@ -118,6 +120,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
+    #[boxed]
     pub async fn store_reply(
         &self,
         step: SagaStep<'_>,
@@ -144,6 +147,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
+    #[boxed]
     pub async fn end_cycle(&self, cycle: &str, stays: Duration) -> Result<(), Error> {
         let mut cmd = redis::cmd("PEXPIRE");
         self.ask("end_cycle", cmd.arg(cycle).arg(stays.as_millis() as u64))
@@ -155,6 +159,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The connection breaks, or the key is not a list.
+    #[boxed]
     pub async fn peek(
         &self,
         list: &str,
@@ -180,6 +185,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn drop_reply(&self, list: &str, message: &[u8]) -> Result<(), Error> {
         let mut cmd = redis::cmd("LREM");
         self.ask("drop_reply", cmd.arg(list).arg(1).arg(message))

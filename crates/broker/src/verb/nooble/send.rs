@@ -1,5 +1,6 @@
 //! send and notify: send messages.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_model::keys::nooble::Dialect;
@@ -25,6 +26,7 @@ impl Nooble {
     /// # Errors
     /// The server refuses the call. It is then unknown whether the action was sent; it may be sent again under the
     /// same id.
+    #[boxed]
     pub async fn send(
         &self,
         queue: &str,
@@ -55,6 +57,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
+    #[boxed]
     pub async fn has_service(&self, service: &str) -> Result<bool, Error> {
         let keys = self.keys.action_keys(service, None);
         let mut cmd = redis::cmd("EXISTS");
@@ -67,6 +70,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
+    #[boxed]
     pub async fn store_pending_callback(&self, pending: PendingCallback<'_>) -> Result<(), Error> {
         self.ask("store_pending_callback", &keep(pending)).await
     }
@@ -75,6 +79,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn notify(&self, channel: &str, message: &str) -> Result<usize, Error> {
         let mut cmd = redis::cmd("PUBLISH");
         self.ask("notify", cmd.arg(channel).arg(message)).await
@@ -84,6 +89,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn pending_callback(&self, key: &str) -> Result<Option<String>, Error> {
         self.ask("pending_callback", redis::cmd("GET").arg(key))
             .await

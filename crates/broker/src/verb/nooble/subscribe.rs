@@ -4,6 +4,7 @@ use super::Nooble;
 use crate::conn::{Heard, Subscriber};
 use crate::error::Error;
 use crate::verb::{MAX_ITEMS, at_most};
+use meshwork_macros::boxed;
 
 fn failed(source: redis::RedisError) -> Error {
     Error::Call {
@@ -18,6 +19,7 @@ impl Nooble {
     ///
     /// # Errors
     /// There are too many channels, or the server refuses the subscription.
+    #[boxed]
     pub async fn subscribe(&self, channels: &[String]) -> Result<Subscriber, Error> {
         at_most("subscribe", MAX_ITEMS, channels.len())?;
         let mut subscriber = self.conn.subscriber().await.map_err(failed)?;
@@ -29,6 +31,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The connection is broken, or the server does not answer in time.
+    #[boxed]
     pub async fn subscribe_again(
         &self,
         subscriber: &mut Subscriber,
@@ -46,6 +49,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The connection is broken.
+    #[boxed]
     pub async fn heard(&self, subscriber: &mut Subscriber) -> Result<Option<Heard>, Error> {
         subscriber.heard().await.map_err(failed)
     }

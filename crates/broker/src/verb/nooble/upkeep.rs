@@ -1,5 +1,6 @@
 //! renew, reclaim, promote, trim and leave: keep messages from being lost, run twice, or piling up.
 
+use meshwork_macros::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +35,7 @@ impl Nooble {
     ///
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the server refuses the call.
+    #[boxed]
     pub async fn renew(
         &self,
         worker: &str,
@@ -63,6 +65,7 @@ impl Nooble {
     ///
     /// # Errors
     /// `most` exceeds [`MAX_ITEMS`], or the server refuses the call.
+    #[boxed]
     pub async fn reclaim(
         &self,
         worker: &str,
@@ -111,6 +114,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn promote(&self, source: &Source) -> Result<(usize, Option<Duration>), Error> {
         let mut call = self.call(Verb::NooblePromote, source);
         call.push_key(&source.keys.delayed);
@@ -128,6 +132,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn trim(
         &self,
         source: &Source,
@@ -149,6 +154,7 @@ impl Nooble {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn deregister(&self, worker: &str, source: &Source) -> Result<bool, Error> {
         let mut call = self.call(Verb::NoobleDeregister, source);
         call.push_key(hand(source, worker));

@@ -1,5 +1,6 @@
 //! check_orphans: checks jobs to which no other script returns.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_model::job::limits::MAX_LOST;
@@ -70,6 +71,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
+    #[boxed]
     pub async fn check_orphans(&self) -> Result<OrphanCheck, Error> {
         let mut answer = self
             .scripts
@@ -94,6 +96,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn note_rescue(&self) -> Result<(), Error> {
         if !self.rescue.foreign {
             return Ok(());

@@ -1,5 +1,6 @@
 //! expire_workers: expires the leases of a dead worker at once.
 
+use meshwork_macros::boxed;
 use std::collections::BTreeSet;
 
 use crate::script::Verb;
@@ -18,6 +19,7 @@ impl Broker {
     ///
     /// # Errors
     /// There are more than 100 workers, or the server refuses a call; repeat it then.
+    #[boxed]
     pub async fn expire_workers(&self, workers: &BTreeSet<String>) -> Result<usize, Error> {
         at_most("expire_workers", MOST_WORKERS, workers.len())?;
         if workers.is_empty() {

@@ -1,5 +1,6 @@
 //! list: returns stale jobs, and changes nothing.
 
+use meshwork_macros::boxed;
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::JobId;
 use redis::RedisResult;
@@ -42,6 +43,7 @@ impl Broker {
     ///
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the server refuses the call.
+    #[boxed]
     pub async fn list_stale(&self, from: usize, count: usize) -> Result<Vec<StaleJob>, Error> {
         at_most("stale", MAX_ITEMS, count)?;
         let now = self.now().await?;

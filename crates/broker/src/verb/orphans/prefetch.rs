@@ -2,6 +2,7 @@
 
 use crate::verb::inspect::jobs::{SCAN_COUNT, failed, glob_literal, texts};
 use crate::{Broker, Error};
+use meshwork_macros::boxed;
 
 /// A time long ago, as the score of a dead worker.
 const LONG_AGO: u8 = 1;
@@ -22,6 +23,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call.
+    #[boxed]
     pub async fn scan_prefetch(&self, from: u64) -> Result<UnregisteredPrefetch, Error> {
         let prefix = self.keys.prefetch_prefix();
         let mut scan = redis::cmd("SCAN");

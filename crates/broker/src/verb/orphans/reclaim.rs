@@ -1,5 +1,6 @@
 //! reclaim: requeues the jobs of dead workers.
 
+use meshwork_macros::boxed;
 use meshwork_model::job::limits::{MAX_LOST, SUSPECT_LOST};
 
 use crate::script::Verb;
@@ -32,6 +33,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn reclaim(&self) -> Result<Reclaimed, Error> {
         let mut answer = self
             .scripts

@@ -1,6 +1,7 @@
 //! scan: a scan of all keys, in steps, for jobs to which no script returns: those on no list, and those that a
 //! worker without leases runs or left. All workers share its position.
 
+use meshwork_macros::boxed;
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
@@ -92,6 +93,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call; repeat it then.
+    #[boxed]
     pub async fn scan_orphans(&self) -> Result<OrphanScan, Error> {
         let (migrations, now) = (self.migrations().await?, self.now().await?);
         let mut walk = self.walk_state().await?;

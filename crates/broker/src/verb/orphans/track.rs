@@ -1,5 +1,6 @@
 //! track_orphans: puts jobs of foreign clients under watch.
 
+use meshwork_macros::boxed;
 use meshwork_model::name::{JobId, ScriptType};
 
 use crate::script::Verb;
@@ -29,6 +30,7 @@ impl Broker {
     ///
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the server refuses the call.
+    #[boxed]
     pub async fn track_orphans(&self, jobs: &[Suspect]) -> Result<usize, Error> {
         at_most("track_orphans", MAX_ITEMS, jobs.len())?;
         let mut call = self

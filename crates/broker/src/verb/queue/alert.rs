@@ -1,5 +1,6 @@
 //! alert: sets, removes and reads the alert of a queue.
 
+use meshwork_macros::boxed;
 use meshwork_model::job::NewJob;
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::queue::{InvalidSetting, check_alert};
@@ -41,6 +42,7 @@ impl Broker {
     /// # Errors
     /// The number or the job is not valid, or the queue belongs to a context: nothing was changed. If the server
     /// refuses the call, repeat it.
+    #[boxed]
     pub async fn set_alert(&self, queue: &str, after: u32, job: &NewJob) -> Result<(), Error> {
         job.check()?;
         check_alert(after, job)?;
@@ -69,6 +71,7 @@ impl Broker {
     ///
     /// # Errors
     /// If the server refuses the call, repeat it.
+    #[boxed]
     pub async fn remove_alert(&self, queue: &str) -> Result<bool, Error> {
         let mut call = self.scripts.call(Verb::Alert);
         for arg in [JobKeys::without_priority(queue), SETTING, "", "", ""] {
@@ -82,6 +85,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn alert(&self, queue: &str) -> Result<Option<QueueAlert>, Error> {
         let queue = JobKeys::without_priority(queue);
         let mut get = redis::cmd("HMGET");

@@ -1,5 +1,6 @@
 //! blockers: returns the reasons why a job does not run, as far as its queue and its own options go. Changes nothing.
 
+use meshwork_macros::boxed;
 use meshwork_model::job::Job;
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::queue::Rate;
@@ -35,6 +36,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call.
+    #[boxed]
     pub async fn blockers(&self, job: &Job) -> Result<Vec<Blocker>, Error> {
         let mut waits = Vec::new();
         if job.status() != Some(Status::Dispatched) {

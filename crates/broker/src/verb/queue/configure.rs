@@ -1,5 +1,6 @@
 //! configure: changes single settings of a queue, and adapts running and set aside jobs.
 
+use meshwork_macros::boxed;
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::queue::QueueSetting;
 
@@ -35,6 +36,7 @@ impl Broker {
     /// # Errors
     /// A setting is not valid, or there are more than [`MAX_ITEMS`]: nothing was changed. If the server refuses a
     /// call, repeat it.
+    #[boxed]
     pub async fn configure(
         &self,
         queue: &str,

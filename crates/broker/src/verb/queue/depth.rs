@@ -1,5 +1,6 @@
 //! depth: counts the unfinished jobs of a queue, for all its priorities together. It changes nothing.
 
+use meshwork_macros::boxed;
 use std::collections::BTreeMap;
 
 use meshwork_model::job::field;
@@ -44,6 +45,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call.
+    #[boxed]
     pub async fn depth(&self, queue: &str) -> Result<QueueDepth, Error> {
         let queue = JobKeys::without_priority(queue);
         let mut depth = QueueDepth {
@@ -70,6 +72,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call.
+    #[boxed]
     pub async fn depths_beside_lists(&self) -> Result<(BTreeMap<String, QueueDepth>, bool), Error> {
         let mut depths: BTreeMap<String, QueueDepth> = BTreeMap::new();
         for (list, count) in self.aside(None).await? {
@@ -94,6 +97,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn waiting(&self, queue: &str) -> Result<usize, Error> {
         let mut pipe = redis::pipe();
         pipe.ignore_errors().cmd("LLEN").arg(queue);

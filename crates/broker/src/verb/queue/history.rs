@@ -1,5 +1,6 @@
 //! copy_counters: copies the counters of queues into their histories, once in each hour; and reads a history.
 
+use meshwork_macros::boxed;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -36,6 +37,7 @@ impl Broker {
     ///
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the server refuses the call; repeat it then.
+    #[boxed]
     pub async fn copy_counters(
         &self,
         lists: &[String],
@@ -62,6 +64,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call; repeat it then.
+    #[boxed]
     pub async fn record_history(&self, known: &mut KnownQueues) -> Result<CopiedCounters, Error> {
         let listened: BTreeSet<String> = self.listened().await?.into_iter().collect();
         let copied = self
@@ -89,6 +92,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call.
+    #[boxed]
     pub async fn queue_history(&self, queue: &str) -> Result<Vec<HistorySpan>, Error> {
         let now_ms = self.now().await?;
         let lists: BTreeSet<String> = self.lists_by_priority(queue).into_iter().collect();

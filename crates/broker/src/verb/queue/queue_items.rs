@@ -1,5 +1,6 @@
 //! waiting: reads the ids in the lists of a queue, for a purge, and the times of delayed jobs.
 
+use meshwork_macros::boxed;
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::JobId;
 use meshwork_model::route::Priority;
@@ -29,6 +30,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn list_length(&self, list: &str) -> Result<usize, Error> {
         let mut pipe = redis::pipe();
         pipe.ignore_errors().cmd("LLEN").arg(list);
@@ -44,6 +46,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn has_figures(&self, queue: &str) -> Result<bool, Error> {
         let mut exists = redis::cmd("EXISTS");
         for list in self.lists_of_queue(queue) {
@@ -56,6 +59,7 @@ impl Broker {
     ///
     /// # Errors
     /// `count` exceeds [`MAX_ITEMS`], or the server refuses the call.
+    #[boxed]
     pub async fn waiting_ids(
         &self,
         list: &str,
@@ -80,6 +84,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call.
+    #[boxed]
     pub async fn set_aside_count(&self, queue: &str) -> Result<usize, Error> {
         let lists = self.lists_of_queue(queue);
         let aside = self.aside(Some(JobKeys::without_priority(queue))).await?;
@@ -91,6 +96,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call.
+    #[boxed]
     pub async fn set_aside_ids(&self, queue: &str) -> Result<Vec<JobId>, Error> {
         let lists = self.lists_of_queue(queue);
         let (mut ids, mut from) = (Vec::new(), 0);
@@ -126,6 +132,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call; claims drop the remaining ids.
+    #[boxed]
     pub async fn drop_ids(
         &self,
         list: &str,
@@ -152,6 +159,7 @@ impl Broker {
     ///
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the server refuses the call.
+    #[boxed]
     pub async fn next_runs(&self, ids: &[JobId]) -> Result<Vec<Option<u64>>, Error> {
         at_most("next runs", MAX_ITEMS, ids.len())?;
         if ids.is_empty() {

@@ -1,5 +1,6 @@
 //! queues: lists queues with their waiting and running jobs and their workers. Changes nothing.
 
+use meshwork_macros::boxed;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use meshwork_model::name::JobId;
@@ -64,6 +65,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call.
+    #[boxed]
     pub async fn queues(&self) -> Result<Vec<QueueInfo>, Error> {
         let mut queues = BTreeMap::new();
         for queue in self.listened().await? {
@@ -117,6 +119,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn is_listened(&self, queue: &str) -> Result<bool, Error> {
         Ok(self
             .listened()

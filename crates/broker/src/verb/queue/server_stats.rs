@@ -2,6 +2,7 @@
 
 use crate::conn::{SlotMap, Unsuitable, evicts};
 use crate::{Broker, Error};
+use meshwork_macros::boxed;
 
 /// Sections of `INFO` with these metrics.
 const SECTIONS: [&str; 4] = ["memory", "stats", "commandstats", "latencystats"];
@@ -32,6 +33,7 @@ impl Broker {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn evicts(&self) -> Result<Option<Unsuitable>, Error> {
         let verb = "policy";
         let found = evicts(&mut self.conn.clone()).await;
@@ -42,6 +44,7 @@ impl Broker {
     ///
     /// # Errors
     /// No node answers.
+    #[boxed]
     pub async fn slots(&self) -> Result<Option<SlotMap>, Error> {
         self.conn.slots().await.map_err(Error::connect)
     }

@@ -1,6 +1,7 @@
 //! settings: reads the settings of all queues, and limits the number of their ids. `configure` changes the other
 //! settings.
 
+use meshwork_macros::boxed;
 use std::collections::BTreeMap;
 
 use meshwork_model::context;
@@ -101,6 +102,7 @@ impl Broker {
     ///
     /// # Errors
     /// The limit exceeds [`MAX_QUEUE_LIMIT`], or the server refuses the call.
+    #[boxed]
     pub async fn set_max_length(
         &self,
         queue: Option<&str>,
@@ -119,6 +121,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn settings(&self) -> Result<Settings, Error> {
         let config = redis::cmd("HGETALL").arg(self.keys.config()).to_owned();
         Ok(Settings::read(self.ask("settings", &config).await?))
@@ -128,6 +131,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn settings_of(&self, queue: &str) -> Result<QueueSettings, Error> {
         let mut get = redis::cmd("HGET");
         let field = format!("{QUEUE}{}", JobKeys::without_priority(queue));
@@ -141,6 +145,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn granted_sandbox(&self) -> Result<Option<Profile>, Error> {
         let Some(context) = self.keys.context() else {
             return Ok(None);

@@ -1,5 +1,6 @@
 //! spread_keys: keys of a spread queue with unfinished jobs in one of its parts.
 
+use meshwork_macros::boxed;
 use meshwork_model::spread::SpreadName;
 
 use crate::script::Verb;
@@ -23,6 +24,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn spread_keys(
         &self,
         name: &SpreadName,

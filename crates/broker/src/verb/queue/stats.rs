@@ -1,6 +1,7 @@
 //! stats: metrics of all queues, for dashboards. Changes nothing, and the cost of a call is bounded: unknown queues
 //! are searched for in slices.
 
+use meshwork_macros::boxed;
 use std::collections::{BTreeMap, BTreeSet};
 
 use meshwork_model::job::field;
@@ -128,6 +129,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call.
+    #[boxed]
     pub async fn stats(&self, known: &mut KnownQueues, whole: bool) -> Result<Stats, Error> {
         self.search(known, if whole { WHOLE } else { SLICE })
             .await?;
@@ -138,6 +140,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call.
+    #[boxed]
     pub async fn stats_of_known(&self, known: &mut KnownQueues) -> Result<Stats, Error> {
         let mut listeners = BTreeMap::new();
         for queue in self.listened().await? {

@@ -1,6 +1,7 @@
 //! fire_schedules: decides the slots of schedules that are due. This module computes the slots from the definition; the
 //! script accepts them only if the schedule is unchanged.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_model::job::{NewJob, limits};
@@ -61,6 +62,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call; repeat it then.
+    #[boxed]
     pub async fn fire_schedules(&self) -> Result<FiredSlots, Error> {
         let due = self.due().await?;
         let (now, count) = (due.now, due.schedules.len());
@@ -97,6 +99,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call; repeat it then.
+    #[boxed]
     pub async fn run_schedule(
         &self,
         there: &Scheduled,

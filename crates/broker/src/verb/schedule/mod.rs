@@ -9,6 +9,7 @@ mod fire_flow;
 mod read;
 mod slots;
 
+use meshwork_macros::boxed;
 use meshwork_model::name::ScheduleName;
 use meshwork_model::schedule::Schedule;
 
@@ -85,6 +86,7 @@ impl Broker {
     /// # Errors
     /// The schedule is invalid or would never run: nothing was written. Its slots up to now cannot be decided, or the
     /// server refuses a call.
+    #[boxed]
     pub async fn put_schedule(&self, schedule: &Schedule, replace: bool) -> Result<Put, Error> {
         self.put(schedule, &[], replace).await
     }
@@ -124,6 +126,7 @@ impl Broker {
     ///
     /// # Errors
     /// Other clients change it all the time, or the server refuses a call.
+    #[boxed]
     pub async fn pause_schedule(&self, name: &ScheduleName) -> Result<bool, Error> {
         for _ in 0..TRIES {
             let Some(there) = self.read_schedule(name).await? else {
@@ -144,6 +147,7 @@ impl Broker {
     ///
     /// # Errors
     /// It cannot be read, other clients change it all the time, or the server refuses a call.
+    #[boxed]
     pub async fn resume_schedule(&self, name: &ScheduleName) -> Result<bool, Error> {
         for _ in 0..TRIES {
             let Some(there) = self.read_schedule(name).await? else {
@@ -180,6 +184,7 @@ impl Broker {
     ///
     /// # Errors
     /// Other clients change it all the time, or the server refuses a call.
+    #[boxed]
     pub async fn remove_schedule(&self, name: &ScheduleName) -> Result<bool, Error> {
         for _ in 0..TRIES {
             let Some(there) = self.read_schedule(name).await? else {

@@ -1,5 +1,6 @@
 //! Stored schedules.
 
+use meshwork_macros::boxed;
 use std::collections::HashMap;
 
 use meshwork_model::name::{JobId, ScheduleName};
@@ -105,6 +106,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn read_schedule(&self, name: &ScheduleName) -> Result<Option<Scheduled>, Error> {
         let read = self.read_schedules(vec![name.clone()]).await?;
         Ok(read.into_iter().next())
@@ -115,6 +117,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call.
+    #[boxed]
     pub async fn schedules(&self, from: u64) -> Result<SchedulePage, Error> {
         let (names, next) = self.schedule_names(from).await?;
         let schedules = self.read_schedules(names).await?;

@@ -1,5 +1,6 @@
 //! export: reads a whole store, page by page.
 
+use meshwork_macros::boxed;
 use std::collections::BTreeMap;
 
 use meshwork_model::export::{Bytes, MAX_IDS, StoredJob, StoredRecord};
@@ -49,6 +50,7 @@ impl Broker {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn export_settings(&self) -> Result<BTreeMap<String, Bytes>, Error> {
         let mut all = redis::cmd("HGETALL");
         all.arg(self.keys.config());
@@ -60,6 +62,7 @@ impl Broker {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn export_ids(&self, from: u64) -> Result<(Vec<JobId>, u64), Error> {
         let mut scan = redis::cmd("SCAN");
         let pattern = format!("{}*", glob_literal(&self.keys.job_prefix()));
@@ -75,6 +78,7 @@ impl Broker {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn export_jobs(&self, ids: &[JobId]) -> Result<(Vec<StoredJob>, usize), Error> {
         let ids = &ids[..self.readable(ids).await?];
         let mut pipe = redis::pipe();
@@ -147,6 +151,7 @@ impl Broker {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn export_lists(&self) -> Result<(Vec<IdList>, Vec<String>), Error> {
         let mut lists = Vec::new();
         let list = |queue: String, key, sorted| IdList { queue, key, sorted };
@@ -181,6 +186,7 @@ impl Broker {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn export_has_jobs(&self, list: &str) -> Result<bool, Error> {
         if !list.starts_with(&self.keys.job_prefix()) {
             return Ok(true);
@@ -211,6 +217,7 @@ impl Broker {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn export_list(&self, list: &IdList, page: usize) -> Result<Vec<String>, Error> {
         let (from, to) = (page * PAGE, (page + 1) * PAGE - 1);
         let ids: Vec<Vec<u8>> = if list.sorted {
@@ -233,6 +240,7 @@ impl Broker {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn export_batches(
         &self,
         ended: bool,
@@ -284,6 +292,7 @@ impl Broker {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn export_members(
         &self,
         batch: &str,
@@ -302,6 +311,7 @@ impl Broker {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn export_joined(&self, batch: &str) -> Result<Vec<String>, Error> {
         let mut range = redis::cmd("LRANGE");
         let key = self.keys.joined(&BatchId::foreign(batch.to_owned()));
@@ -315,6 +325,7 @@ impl Broker {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn export_schedules(&self, from: u64) -> Result<(Vec<StoredRecord>, u64), Error> {
         let (names, next) = self.schedule_names(from).await?;
         let mut scores = redis::pipe();

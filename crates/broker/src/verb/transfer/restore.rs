@@ -1,5 +1,6 @@
 //! restore: stores the content of an export.
 
+use meshwork_macros::boxed;
 use std::collections::BTreeMap;
 
 use meshwork_model::export::{Bytes, StoredJob, StoredRecord};
@@ -16,6 +17,7 @@ impl Broker {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn import_setting(&self, name: &str, value: &Bytes) -> Result<usize, Error> {
         let mut set = redis::cmd("HSETNX");
         set.arg(self.keys.config()).arg(name).arg(&value.0);
@@ -27,6 +29,7 @@ impl Broker {
     ///
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the call to the server fails.
+    #[boxed]
     pub async fn import_jobs(&self, jobs: &[StoredJob]) -> Result<usize, Error> {
         at_most("restore", MAX_ITEMS, jobs.len())?;
         let mut call = self.restore_call("jobs");
@@ -49,6 +52,7 @@ impl Broker {
     ///
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the call to the server fails.
+    #[boxed]
     pub async fn import_queue(&self, queue: &str, ids: &[String]) -> Result<usize, Error> {
         at_most("restore", MAX_ITEMS, ids.len())?;
         let mut call = self.restore_call("queue").key(queue);
@@ -63,6 +67,7 @@ impl Broker {
     ///
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the call to the server fails.
+    #[boxed]
     pub async fn import_members(&self, batch: &str, ids: &[String]) -> Result<usize, Error> {
         let batch = BatchId::foreign(batch.to_owned());
         self.import_ids("members", &batch, self.keys.members(&batch), ids)
@@ -73,6 +78,7 @@ impl Broker {
     ///
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the call to the server fails.
+    #[boxed]
     pub async fn import_joined(&self, batch: &str, ids: &[String]) -> Result<usize, Error> {
         let batch = BatchId::foreign(batch.to_owned());
         self.import_ids("joined", &batch, self.keys.joined(&batch), ids)
@@ -98,6 +104,7 @@ impl Broker {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn import_batch(&self, batch: &StoredRecord) -> Result<usize, Error> {
         let key = self.keys.batch(&BatchId::foreign(batch.name.clone()));
         let (set, score) = match &batch.ended {
@@ -111,6 +118,7 @@ impl Broker {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn import_schedule(&self, schedule: &StoredRecord) -> Result<usize, Error> {
         let key = format!("{}{}", self.keys.schedule_prefix(), schedule.name);
         let set = self.keys.schedules();

@@ -1,5 +1,6 @@
 //! control: returns the data that a worker polls once a second.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_model::migration::Migration;
@@ -87,6 +88,7 @@ impl Broker {
     /// # Errors
     /// There are more than [`MAX_ITEMS`] jobs, or the server refuses the call. [`Broker::renew`] then reports the
     /// cancellations that were removed.
+    #[boxed]
     pub async fn control(&self, request: Controlled<'_>) -> Result<Control, Error> {
         at_most("control", MAX_ITEMS, request.held.len())?;
         let mut call = self

@@ -1,5 +1,6 @@
 //! deregister: deregisters a worker's prefetch lists at shutdown.
 
+use meshwork_macros::boxed;
 use meshwork_model::keys::hero::JobKeys;
 
 use crate::script::Verb;
@@ -13,6 +14,7 @@ impl Broker {
     /// # Errors
     /// The server refuses the call. The worker then counts as dead after a while, and [`Broker::reclaim`] does the
     /// same.
+    #[boxed]
     pub async fn deregister_prefetch(&self, listener: Listener<'_>) -> Result<usize, Error> {
         let mut released = 0;
         loop {

@@ -1,5 +1,6 @@
 //! look, look_for_due: plain reads that show whether an idle worker has anything to do. They run no script, and change nothing.
 
+use meshwork_macros::boxed;
 use redis::Value;
 
 use crate::conn::{Changed, Conn, SharedConn};
@@ -67,6 +68,7 @@ impl ChangeConn {
     ///
     /// # Errors
     /// The connection cannot be opened.
+    #[boxed]
     pub async fn open(broker: &Broker, changed: Changed) -> Result<Option<Self>, Error> {
         let opened = broker.conn.tracking(changed).await;
         let opened = opened.map_err(Error::connect)?;
@@ -97,6 +99,7 @@ impl ContextConn {
     ///
     /// # Errors
     /// The connection cannot be opened, or the store has fewer databases.
+    #[boxed]
     pub async fn open(broker: &Broker, databases: &[u32]) -> Result<Self, Error> {
         let opened = SharedConn::open(broker.conn(), databases).await;
         opened.map(Self).map_err(Error::connect)
@@ -106,6 +109,7 @@ impl ContextConn {
     ///
     /// # Errors
     /// The server does not answer, or refuses the database.
+    #[boxed]
     pub async fn over(&self, broker: &Broker) -> Result<Broker, Error> {
         let mut over = broker.clone();
         let conn = self.0.select(broker.database()).await;
@@ -133,6 +137,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server does not answer.
+    #[boxed]
     pub async fn look(&self, look: PollKeys<'_>) -> Result<PollResult, Error> {
         let due = [self.keys.due()];
         let flow = self.keys.context().map(|context| context.flow_queue());
@@ -168,6 +173,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server does not answer.
+    #[boxed]
     pub async fn look_for_due(&self) -> Result<DueTasks, Error> {
         let keys = &self.keys;
         let flows = keys.context().map(|context| context.flows_due());
@@ -256,6 +262,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn take_wakeup(&self) -> Result<bool, Error> {
         self.takes("take_wakeup", &self.keys.due()).await
     }
@@ -264,6 +271,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call.
+    #[boxed]
     pub async fn take_flow_wakeup(&self) -> Result<bool, Error> {
         match self.keys.context() {
             Some(context) => self.takes("take_flow_wakeup", &context.flow_queue()).await,

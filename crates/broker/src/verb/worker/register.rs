@@ -1,5 +1,6 @@
 //! register: registers a live worker.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_model::keys::context::RunnerId;
@@ -30,6 +31,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call; repeat it then.
+    #[boxed]
     pub async fn register(&self, presence: Registration<'_>) -> Result<Option<String>, Error> {
         self.register_for(presence, REGISTRATION_TTL).await
     }
@@ -38,6 +40,7 @@ impl Broker {
     ///
     /// # Errors
     /// As for [`Broker::register`].
+    #[boxed]
     pub async fn register_for(
         &self,
         presence: Registration<'_>,
@@ -72,6 +75,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call.
+    #[boxed]
     pub async fn renew_registration(
         &self,
         keys: &[&str],
@@ -108,6 +112,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses the call; the registration then expires.
+    #[boxed]
     pub async fn deregister(&self, presence: Registration<'_>) -> Result<(), Error> {
         self.register_for(presence, Duration::ZERO).await.map(drop)
     }

@@ -1,5 +1,6 @@
 //! workers: registrations of live workers. Reads only.
 
+use meshwork_macros::boxed;
 use meshwork_model::name::{Group, ScriptType};
 use redis::RedisResult;
 
@@ -28,6 +29,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call.
+    #[boxed]
     pub async fn workers(&self, from: u64) -> Result<WorkerPage, Error> {
         let mut scan = redis::cmd("SCAN");
         scan.arg(from)
@@ -44,6 +46,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call.
+    #[boxed]
     pub async fn native_workers(
         &self,
         script_type: &ScriptType,
@@ -58,6 +61,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call.
+    #[boxed]
     pub async fn workers_of_type(&self, script_type: &str) -> Result<Vec<RegisteredWorker>, Error> {
         let now = self.now().await?;
         self.live_workers(now, &format!("{script_type}:")).await
@@ -67,6 +71,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call.
+    #[boxed]
     pub async fn has_worker(&self, script_type: &ScriptType) -> Result<bool, Error> {
         let now = self.now().await?;
         let workers = self.live_workers(now, &format!("{script_type}:")).await?;
@@ -78,6 +83,7 @@ impl Broker {
     ///
     /// # Errors
     /// The server refuses a call.
+    #[boxed]
     pub async fn stalest_workers(&self, most: usize) -> Result<Vec<RegisteredWorker>, Error> {
         let mut range = redis::cmd("ZRANGEBYSCORE");
         range.arg(self.keys.registrations()).arg("-inf").arg("+inf");

@@ -1,5 +1,6 @@
 //! A stored job of a known type.
 
+use meshwork_macros::boxed;
 use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -75,6 +76,7 @@ impl<J: Job> JobHandle<J> {
     /// # Errors
     /// The job failed ([`Error::Failed`]), does not exist, or has not ended in that time; or its result is not of the
     /// type.
+    #[boxed]
     pub async fn result(&self) -> Result<J::Output, Error> {
         self.result_within(self.patience).await
     }
@@ -83,6 +85,7 @@ impl<J: Job> JobHandle<J> {
     ///
     /// # Errors
     /// As [`JobHandle::result`].
+    #[boxed]
     pub async fn result_within(&self, patience: Duration) -> Result<J::Output, Error> {
         let job = self.client.result(&self.id, patience).await?;
         output_of(&job)
@@ -92,6 +95,7 @@ impl<J: Job> JobHandle<J> {
     ///
     /// # Errors
     /// The job does not exist, or the call to the server fails.
+    #[boxed]
     pub async fn record(&self) -> Result<Record, Error> {
         self.client.status(&self.id).await
     }
@@ -100,6 +104,7 @@ impl<J: Job> JobHandle<J> {
     ///
     /// # Errors
     /// The job does not exist, or the call to the server fails.
+    #[boxed]
     pub async fn status(&self) -> Result<Option<State>, Error> {
         let job = self.client.summary(&self.id).await?;
         let states = self.client.states(std::slice::from_ref(&job)).await?;
@@ -110,6 +115,7 @@ impl<J: Job> JobHandle<J> {
     ///
     /// # Errors
     /// The job does not exist, or the call to the server fails.
+    #[boxed]
     pub async fn cancel(&self) -> Result<Cancelled, Error> {
         self.client.cancel(&self.id).await
     }

@@ -2,6 +2,7 @@
 //! expired ones. Several coordinators may serve one context: each message has one of them at a time, and each step
 //! happens once.
 
+use meshwork_macros::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -62,6 +63,7 @@ impl Coordinator {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn new(node: &Node) -> Result<Self, ContextError> {
         let transport = StoreTransport::new(node).await?;
         Self::over(node, transport).await
@@ -90,6 +92,7 @@ impl Coordinator {
     /// # Errors
     /// The first failure, after all other elements have been handled; or the server is unreachable. The next step
     /// handles the rest.
+    #[boxed]
     pub async fn step(&self, context: &ContextHandle) -> Result<usize, ContextError> {
         let done = self.serve(&mut Served::new(context.clone())).await?;
         done.failed.map_or(Ok(done.count), Err)
@@ -100,6 +103,7 @@ impl Coordinator {
     ///
     /// # Errors
     /// The server is unreachable, or the registry of contexts cannot be read.
+    #[boxed]
     pub async fn settle(&self) -> Result<(), ContextError> {
         let contexts = self.node.contexts().await?;
         let mut served: Vec<_> = contexts.into_iter().map(Served::new).collect();
@@ -115,6 +119,7 @@ impl Coordinator {
     }
 
     /// Serves contexts until `stop` is cancelled, and completes begun steps. Failures are logged and retried.
+    #[boxed]
     pub async fn run(&self, serves: &Serves, stop: &CancellationToken) {
         let (mut served, mut looked) = (Roll::default(), None::<Instant>);
         let (mut backoff, mut watch) = (Backoff::new(), OutboxWatch::new());

@@ -1,6 +1,7 @@
 //! Messages of a context: reading them, and changes of their status.
 
 use meshwork_broker::context::{Commit, Read, RecordFields};
+use meshwork_macros::boxed;
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::context::{
     Log, LogLevel, Message, MessageEvent, MessageStatus, MessageType, NodeId, Overdue, Reason,
@@ -236,6 +237,7 @@ impl ContextHandle {
     ///
     /// # Errors
     /// [`ContextError::Denied`], or a call to the server fails.
+    #[boxed]
     pub async fn read_inbox(
         &self,
         me: &Identity,

@@ -1,6 +1,7 @@
 //! Retention: messages are deleted some days after the last change of their status, or at once by an admin.
 
 use meshwork_broker::context::{Commit, Read};
+use meshwork_macros::boxed;
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::context::{MessageStatus, MessageType, field, limits};
 use meshwork_model::keys::context::MessageKey;
@@ -45,6 +46,7 @@ impl ContextHandle {
     /// # Errors
     /// [`ContextError::Denied`], [`ContextError::NoMessage`], [`ContextError::MessageOpen`], or a call to the server
     /// fails.
+    #[boxed]
     pub async fn delete_message(&self, me: &Identity, key: MessageKey) -> Result<(), ContextError> {
         let (record, context) = (self.keys().message(key), self.id());
         for _ in 0..TRIES {

@@ -1,6 +1,7 @@
 //! Sending messages: numbers for their jobs, and signed envelopes.
 
 use meshwork_broker::context::{Commit, Committed};
+use meshwork_macros::boxed;
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::actor_key::{KeyBytes, SecretKey};
 use meshwork_model::context::{
@@ -125,6 +126,7 @@ impl ContextHandle {
     /// [`ContextError::InvalidMessage`], [`ContextError::NoContext`], [`ContextError::Denied`] by a context of this node,
     /// [`ContextError::PeerNotTrusted`],
     /// [`ContextError::Record`] if a field is over its limit, or a call to the server fails.
+    #[boxed]
     pub async fn send(&self, me: &Identity, new: &NewMessage) -> Result<Message, ContextError> {
         let key = new.signed.then(|| me.key());
         let sent = self.send_as(me, key, new, None).await?;

@@ -3,6 +3,7 @@
 
 use futures_util::future::BoxFuture;
 use meshwork_broker::context::{Commit, Database};
+use meshwork_macros::boxed;
 use meshwork_model::context::{Message, MessageEvent, NodeId, Reason};
 use meshwork_model::keys::context::MessageKey;
 use meshwork_model::mesh::Entry;
@@ -119,6 +120,7 @@ impl StoreTransport {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn new(node: &Node) -> Result<Self, ContextError> {
         let id = node.identity().await?;
         let node = node.clone();

@@ -2,6 +2,7 @@
 
 use meshwork_broker::flow::{Deployed, Deployment};
 use meshwork_broker::{Put, Scheduled};
+use meshwork_macros::boxed;
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::flow::Plan;
 use meshwork_model::name::ScheduleName;
@@ -16,6 +17,7 @@ impl FlowClient {
     ///
     /// # Errors
     /// The plan is damaged, or a call to the server fails.
+    #[boxed]
     pub async fn deployed(&self, name: &ScheduleName) -> Result<Option<Plan>, FlowError> {
         let text = self.flows.deployed_plan(name).await?;
         text.map(|text| view::read_plan(&text)).transpose()
@@ -25,6 +27,7 @@ impl FlowClient {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn deployments(&self) -> Result<Vec<Deployment>, FlowError> {
         Ok(self.flows.deployments().await?)
     }
@@ -33,6 +36,7 @@ impl FlowClient {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn scheduled(&self, name: &ScheduleName) -> Result<Option<Scheduled>, FlowError> {
         Ok(self.flows.broker().read_schedule(name).await?)
     }
@@ -45,6 +49,7 @@ impl FlowSession {
     /// # Errors
     /// A job cannot be stored, the schedule would never run or its name is in use, the plan names a spread queue, the actor
     /// is no admin, or a call to the server fails. Nothing is changed then.
+    #[boxed]
     pub async fn deploy(&self, plan: &Plan) -> Result<u64, FlowError> {
         self.allow(Object::Flow, Operation::Create).await?;
         let flows = &self.client.flows;
@@ -73,6 +78,7 @@ impl FlowSession {
     ///
     /// # Errors
     /// No flow of this name is deployed, the actor is no admin, or a call to the server fails.
+    #[boxed]
     pub async fn undeploy(&self, name: &ScheduleName) -> Result<(), FlowError> {
         self.allow(Object::Flow, Operation::Delete).await?;
         match self.client.flows.undeploy(name, self.me.id()).await? {
@@ -87,6 +93,7 @@ impl FlowSession {
     /// # Errors
     /// A job cannot be stored, the schedule would never run or exists, the plan names a spread queue, the actor is no admin,
     /// or a call to the server fails.
+    #[boxed]
     pub async fn add_schedule(
         &self,
         name: &ScheduleName,
@@ -117,6 +124,7 @@ impl FlowSession {
     ///
     /// # Errors
     /// The actor may not do this, or a call to the server fails.
+    #[boxed]
     pub async fn schedules(&self, change: Option<(&str, &str)>) -> Result<Client, FlowError> {
         if let Some((word, name)) = change {
             self.allow(Object::Flow, Operation::Update).await?;

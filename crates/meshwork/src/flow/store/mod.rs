@@ -26,6 +26,7 @@ mod stop;
 mod submit;
 mod view;
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_broker::Broker;
@@ -87,6 +88,7 @@ impl FlowClient {
     ///
     /// # Errors
     /// The flow does not exist, or a call to the server fails.
+    #[boxed]
     pub async fn status(&self, id: FlowId) -> Result<FlowView, FlowError> {
         status::read(&self.flows, id).await
     }
@@ -120,6 +122,7 @@ impl FlowClient {
     ///
     /// # Errors
     /// The flow does not exist, or the call to the server fails.
+    #[boxed]
     pub async fn plan(&self, id: FlowId) -> Result<Plan, FlowError> {
         view::plan(&self.flows, id).await
     }
@@ -129,6 +132,7 @@ impl FlowClient {
     ///
     /// # Errors
     /// The flow does not exist, or the call to the server fails.
+    #[boxed]
     pub async fn cancel(&self, id: FlowId, compensate: bool) -> Result<bool, FlowError> {
         match self.flows.stop(id, !compensate).await? {
             Stopped::Stopping => Ok(true),
@@ -141,6 +145,7 @@ impl FlowClient {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn list(&self) -> Result<Vec<FlowSummary>, FlowError> {
         Ok(self.page(0, MAX_LISTED).await?.0)
     }
@@ -149,6 +154,7 @@ impl FlowClient {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn page(
         &self,
         from: usize,
@@ -163,6 +169,7 @@ impl FlowClient {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn list_named(&self, name: &str) -> Result<Vec<FlowSummary>, FlowError> {
         let (mut found, mut from) = (Vec::new(), 0);
         while found.len() < MAX_LISTED {
@@ -195,6 +202,7 @@ impl FlowClient {
     ///
     /// # Errors
     /// The flow does not exist, or a call to the server fails.
+    #[boxed]
     pub async fn dag(&self, id: FlowId) -> Result<FlowDag, FlowError> {
         let (plan, view) = (self.plan(id).await?, self.status(id).await?);
         FlowDag::of(&plan, &view, self.context())
@@ -205,6 +213,7 @@ impl FlowClient {
     ///
     /// # Errors
     /// The flow does not exist or has not ended, or a call to the server fails.
+    #[boxed]
     pub async fn delete(&self, id: FlowId) -> Result<(), FlowError> {
         let record = self.ended(id).await?;
         self.delete_ended(id, &record).await

@@ -4,6 +4,7 @@
 //! have the new generation do not change. So another step continues after a crash.
 
 use meshwork_broker::flow::{MAX_MOVES, Retried, StepDone};
+use meshwork_macros::boxed;
 use meshwork_model::keys::context::{ActorId, FlowId};
 use serde_json::json;
 
@@ -22,6 +23,7 @@ impl FlowClient {
     /// # Errors
     /// The flow or a job does not exist; the flow has not ended; a job was undone by its compensation and would not run
     /// again; retention has deleted a job; or a call to the server fails. Nothing has changed then.
+    #[boxed]
     pub async fn retry(
         &self,
         id: FlowId,

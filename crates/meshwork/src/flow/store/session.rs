@@ -1,6 +1,7 @@
 //! Flows of a context, as one actor. Each call checks a permission, and each change is in the audit trail.
 
 use meshwork_broker::flow::{Answered, Approval, FlowFields};
+use meshwork_macros::boxed;
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::flow::{Plan, Work};
 use meshwork_model::keys::context::{ActorId, FlowId, JobKey};
@@ -69,6 +70,7 @@ impl FlowSession {
     ///
     /// # Errors
     /// The actor may not read the context, or a call to the server fails.
+    #[boxed]
     pub async fn has_executor(&self) -> Result<bool, FlowError> {
         let context = self.context.show(&self.me).await?;
         Ok(!context.executors.is_empty())
@@ -78,6 +80,7 @@ impl FlowSession {
     ///
     /// # Errors
     /// As for [`FlowClient::submit`], or the actor is no admin.
+    #[boxed]
     pub async fn submit(&self, plan: &Plan) -> Result<FlowId, FlowError> {
         self.allow(Object::Flow, Operation::Create).await?;
         self.client.submit(plan, self.me.id()).await
@@ -87,6 +90,7 @@ impl FlowSession {
     ///
     /// # Errors
     /// As for [`FlowClient::cancel`], or the actor is no admin.
+    #[boxed]
     pub async fn cancel(&self, id: FlowId, compensate: bool) -> Result<bool, FlowError> {
         self.allow(Object::Flow, Operation::Cancel).await?;
         self.client.cancel(id, compensate).await
@@ -96,6 +100,7 @@ impl FlowSession {
     ///
     /// # Errors
     /// As for [`FlowClient::retry`], or the actor is no admin.
+    #[boxed]
     pub async fn retry(&self, id: FlowId, from: &[RetryFrom]) -> Result<(), FlowError> {
         self.allow(Object::Flow, Operation::Cancel).await?;
         self.client.retry(id, self.me.id(), from).await
@@ -105,6 +110,7 @@ impl FlowSession {
     ///
     /// # Errors
     /// As for [`FlowClient::delete`], or the actor is no admin.
+    #[boxed]
     pub async fn delete(&self, id: FlowId) -> Result<(), FlowError> {
         self.allow(Object::Flow, Operation::Delete).await?;
         let record = self.client.ended(id).await?;
@@ -121,6 +127,7 @@ impl FlowSession {
     /// # Errors
     /// The flow has no such approval; the approval is not open yet; the flow has ended; the actor may not answer; or a
     /// call to the server fails.
+    #[boxed]
     pub async fn answer(&self, id: FlowId, job: &str, yes: bool) -> Result<(), FlowError> {
         let flows = &self.client.flows;
         let plan = view::plan(flows, id).await?;

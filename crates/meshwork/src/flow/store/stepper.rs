@@ -1,5 +1,6 @@
 //! Runs the steps of a context's flows: waits for a changed flow, claims it under a lease, and runs a step.
 
+use meshwork_macros::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -93,6 +94,7 @@ impl Stepper {
     ///
     /// # Errors
     /// A call to the server fails, or a plan is damaged.
+    #[boxed]
     pub async fn step(&self) -> Result<Option<Duration>, FlowError> {
         let token = uuid::Uuid::new_v4().to_string();
         match self.flows.claim(&token, self.lease).await? {
@@ -167,6 +169,7 @@ impl Stepper {
 
 impl StepperHandle {
     /// Stops. Another stepper continues its flow when the lease has expired.
+    #[boxed]
     pub async fn stop(self) {
         drop(self.stop);
         // The task has no result, and a panic has stopped it too.

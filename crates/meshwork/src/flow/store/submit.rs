@@ -1,6 +1,7 @@
 //! Submits a flow: checks the plan, and stores it with a job for each node.
 
 use meshwork_broker::flow::{FlowJob, MAX_MOVES, NewFlow, Stored};
+use meshwork_macros::boxed;
 use meshwork_model::context::MessageType;
 use meshwork_model::flow::{Node, Plan, Run, Wait, Work};
 use meshwork_model::keys::context::{ActorId, FlowId};
@@ -19,6 +20,7 @@ impl FlowClient {
     /// # Errors
     /// The plan uses a feature that cannot run yet, a job cannot be stored, or the environment of the flow cannot be
     /// evaluated: nothing is stored then. Or a call to the server fails: jobs stored by then never run.
+    #[boxed]
     pub async fn submit(&self, plan: &Plan, caller: ActorId) -> Result<FlowId, FlowError> {
         let plan = &times::submitted(plan);
         let jobs = self.jobs(plan, caller)?;

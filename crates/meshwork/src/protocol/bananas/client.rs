@@ -1,5 +1,6 @@
 //! Client for jobs of Bananas: enqueues, waits for and reads jobs.
 
+use meshwork_macros::boxed;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -124,6 +125,7 @@ impl Client {
     ///
     /// # Errors
     /// The URL is invalid, the server does not answer, or it is not suitable for jobs.
+    #[boxed]
     pub async fn open(url: &str) -> Result<Self, Error> {
         let target = Target::parse(url, TlsFiles::default())?;
         let broker = Bananas::connect(&target, Keys::default()).await?;
@@ -163,6 +165,7 @@ impl Client {
     ///
     /// # Errors
     /// The job is invalid, its id exists, or the call to the server fails.
+    #[boxed]
     pub async fn enqueue(&self, request: Request) -> Result<JobId, Error> {
         let job = request.job;
         let enqueued = self
@@ -189,6 +192,7 @@ impl Client {
     ///
     /// # Errors
     /// The job has neither record nor result, or has not ended after `patience`.
+    #[boxed]
     pub async fn wait(&self, id: &JobId, patience: Duration) -> Result<Outcome, Error> {
         let until = Instant::now() + patience;
         if let Some(outcome) = self.ended(id).await? {
@@ -300,6 +304,7 @@ impl Client {
     ///
     /// # Errors
     /// The job has no readable record, or the call to the server fails.
+    #[boxed]
     pub async fn get(&self, id: &JobId) -> Result<Record, Error> {
         match self.broker.inspect(id.as_str()).await? {
             Found::Job(record) => Ok(Arc::unwrap_or_clone(record)),
@@ -311,6 +316,7 @@ impl Client {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn result(&self, id: &JobId) -> Result<Option<Outcome>, Error> {
         Ok(self.broker.result(id.as_str()).await?)
     }
@@ -321,6 +327,7 @@ impl Client {
     /// # Errors
     /// Its job is invalid, it is never due, its name exists and `replace` is false, there are too many schedules, or
     /// the call to the server fails.
+    #[boxed]
     pub async fn put_schedule(&self, cron: &Cron, replace: bool) -> Result<bool, Error> {
         let name = || cron.name.clone();
         match self.broker.put_cron(cron, replace).await? {
@@ -338,6 +345,7 @@ impl Client {
     ///
     /// # Errors
     /// The schedule does not exist, or the call to the server fails.
+    #[boxed]
     pub async fn delete_schedule(&self, name: &ScheduleName) -> Result<(), Error> {
         match self.broker.delete_cron(name).await? {
             true => Ok(()),
@@ -349,6 +357,7 @@ impl Client {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn schedules(&self) -> Result<Vec<StoredCron>, Error> {
         let mut all = self.broker.crons().await?.all;
         all.sort_by(|one, other| one.name.cmp(&other.name));
@@ -361,6 +370,7 @@ impl Client {
     ///
     /// # Errors
     /// A limit is invalid, or the call to the server fails.
+    #[boxed]
     pub async fn limit_route(
         &self,
         route: &RoutingKey,
@@ -373,6 +383,7 @@ impl Client {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn limits(&self) -> Result<BTreeMap<RoutingKey, QueueSettings>, Error> {
         Ok(self.broker.limits().await?)
     }
@@ -381,6 +392,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn depths(&self) -> Result<Depths, Error> {
         Ok(self.broker.depths().await?)
     }
@@ -389,6 +401,7 @@ impl Client {
     ///
     /// # Errors
     /// The dead letter does not exist, or the call to the server fails.
+    #[boxed]
     pub async fn retry_dead_letter(&self, id: &JobId) -> Result<RetriedDead, Error> {
         let found = self.broker.inspect(id.as_str()).await?;
         match self
@@ -405,6 +418,7 @@ impl Client {
     ///
     /// # Errors
     /// The dead letter does not exist, or the call to the server fails.
+    #[boxed]
     pub async fn delete_dead_letter(&self, id: &JobId) -> Result<(), Error> {
         let found = self.broker.inspect(id.as_str()).await?;
         match self.broker.delete_dead(id.as_str(), &found).await? {
@@ -417,6 +431,7 @@ impl Client {
     ///
     /// # Errors
     /// The dead letter does not exist, it has no record, or the call to the server fails.
+    #[boxed]
     pub async fn dead_letter(&self, id: &JobId) -> Result<Record, Error> {
         match self.broker.is_dead(id.as_str()).await? {
             true => self.get(id).await,
@@ -428,6 +443,7 @@ impl Client {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn dead_letters(&self, from: usize) -> Result<Vec<String>, Error> {
         let ids = self.broker.dead(from).await?.into_iter();
         let text = |id: Vec<u8>| String::from_utf8_lossy(&id).into_owned();

@@ -8,6 +8,7 @@ mod maintenance;
 pub mod migrate;
 mod state;
 
+use meshwork_macros::boxed;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -173,6 +174,7 @@ impl Worker {
     ///
     /// # Errors
     /// A setting is outside of its limits ([`Error::Setting`]), or the system has no thread left.
+    #[boxed]
     pub async fn start(self) -> Result<WorkerHandle, Error> {
         self.config.validate()?;
         if let Some(age) = self.rescue_orphans_after {

@@ -13,6 +13,7 @@ mod state;
 mod subscription;
 mod typed;
 
+use meshwork_macros::boxed;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -339,6 +340,7 @@ impl Worker {
     /// A setting is outside of its limits ([`Error::Setting`]), the worker has no handler, a live worker has its name
     /// ([`Error::WorkerNameTaken`]), the server is unreachable, a folder for log files is refused, or the system has no
     /// thread left.
+    #[boxed]
     pub async fn start(mut self) -> Result<WorkerHandle, Error> {
         self.add_handlers()?;
         if self.runtimes.is_empty() {

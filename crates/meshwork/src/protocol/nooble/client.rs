@@ -1,5 +1,6 @@
 //! Client for actions: sends actions, waits for replies, requests callbacks, publishes notifications.
 
+use meshwork_macros::boxed;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -101,6 +102,7 @@ impl Client {
     ///
     /// # Errors
     /// The URL is invalid, the server does not answer, or it is not suitable.
+    #[boxed]
     pub async fn open(url: &str, service: &str) -> Result<Self, Error> {
         let target = Target::parse(url, TlsFiles::default())?;
         Self::connect(&target, usual_names(), service).await
@@ -110,6 +112,7 @@ impl Client {
     ///
     /// # Errors
     /// The server does not answer, or is not suitable.
+    #[boxed]
     pub async fn connect(target: &Target, names: NoobleKeys, service: &str) -> Result<Self, Error> {
         Ok(Self::new(Nooble::connect(target, names).await?, service))
     }
@@ -158,6 +161,7 @@ impl Client {
     ///
     /// # Errors
     /// No service could read the action ([`Action::check`]), or the call to the server fails.
+    #[boxed]
     pub async fn send(&self, request: Request) -> Result<String, Error> {
         let Request {
             mut action,
@@ -210,6 +214,7 @@ impl Client {
     /// # Errors
     /// As [`Self::send`]; no reply arrives in time, or it cannot be read; or a call with this correlation id is in
     /// flight.
+    #[boxed]
     pub async fn call(&self, request: Request, wait: Duration) -> Result<Response, Error> {
         let Request {
             mut action,
@@ -243,6 +248,7 @@ impl Client {
     /// Stops reading replies. Returns when the reply lists are deleted; a list on which a late reply may arrive expires
     /// within an hour. (Dropping the last clone does the same, if the runtime continues.) Calls in flight get no reply,
     /// and later calls are not sent: [`Error::Closed`].
+    #[boxed]
     pub async fn close(&self) {
         self.calls.replies.close(&self.broker);
         if let Some(reader) = self.calls.reader.get() {
@@ -323,6 +329,7 @@ impl Client {
     ///
     /// # Errors
     /// As [`Self::send`].
+    #[boxed]
     pub async fn notify(&self, event: &str, request: Request) -> Result<usize, Error> {
         let Request {
             mut action,

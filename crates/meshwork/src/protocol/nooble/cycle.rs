@@ -1,6 +1,7 @@
 //! Cycles: several calls of an orchestrator for one task, each step with its own correlation id. The store has requests
 //! and replies, so the orchestrator's code can run again from its beginning after a crash.
 
+use meshwork_macros::boxed;
 use std::time::Duration;
 
 use meshwork_broker::nooble::{CycleLimits, SagaStep, StepResult, StoredReply};
@@ -88,6 +89,7 @@ impl Cycle {
     ///
     /// # Errors
     /// As [`Client::call`]; the step sent another request before; or the cycle is full.
+    #[boxed]
     pub async fn call(
         &self,
         step: &str,
@@ -141,6 +143,7 @@ impl Cycle {
     ///
     /// # Errors
     /// The server refuses the call. The steps are then kept as long as those of an open cycle.
+    #[boxed]
     pub async fn end(self) -> Result<(), Error> {
         let broker = self.client.broker();
         Ok(broker.end_cycle(&self.key, ANSWER_WAITS).await?)

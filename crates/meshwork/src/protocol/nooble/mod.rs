@@ -23,6 +23,7 @@ mod subscribe;
 mod take;
 mod tidy;
 
+use meshwork_macros::boxed;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -265,6 +266,7 @@ impl Service {
     ///
     /// # Errors
     /// A setting is outside of its limits ([`Error::Setting`]), or the system has no thread left.
+    #[boxed]
     pub async fn start(self) -> Result<ServiceHandle, Error> {
         self.config.validate()?;
         let incarnation = format!("{}.{}", self.client.service(), request::new_id());

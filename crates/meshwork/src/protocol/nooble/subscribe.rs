@@ -1,6 +1,7 @@
 //! Subscriptions to the notifications of a service. A task receives them on its own connection, buffers a bounded
 //! number, and reconnects after errors. The reader is informed of gaps.
 
+use meshwork_macros::boxed;
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -191,6 +192,7 @@ impl<T: DeserializeOwned> Subscription<T> {
     }
 
     /// Waits for the next item, without a timeout. Cancel-safe.
+    #[boxed]
     pub async fn next(&mut self) -> Notice<T> {
         match self.unread.next().await {
             Word::Said(heard) => self.read(heard),

@@ -1,5 +1,6 @@
 //! Reader of a log: bounded, and emptied in bounded batches.
 
+use meshwork_macros::boxed;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -54,6 +55,7 @@ impl LogDrain {
     }
 
     /// Waits for the next batch. Returns `None` when the run has ended and all output was returned. Cancel-safe.
+    #[boxed]
     pub async fn next(&mut self) -> Option<Batch> {
         loop {
             // A queue has one reader, and a notification before the wait is kept.

@@ -1,5 +1,6 @@
 //! Requests of a run and their answers: a line of JSON each, on a connection of its own. [`ask`] is the client.
 
+use meshwork_macros::boxed;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -114,6 +115,7 @@ pub struct RunAnswer {
 ///
 /// # Errors
 /// The run has ended, or its answer cannot be read.
+#[boxed]
 pub async fn ask(socket: &Path, action: ActionMessage) -> io::Result<RunAnswer> {
     let request = Request {
         action: Some(action),

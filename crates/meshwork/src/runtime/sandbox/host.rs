@@ -1,6 +1,7 @@
 //! Isolation that this host offers to runs. It is found by trying the whole confinement in child processes, since flags
 //! and versions do not tell what a container or a security module refuses.
 
+use meshwork_macros::boxed;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -140,6 +141,7 @@ static HOST: OnceCell<SandboxHost> = OnceCell::const_new();
 ///
 /// # Errors
 /// No process can be started now, or the program has not called [`init`](super::init).
+#[boxed]
 pub async fn sandbox_host() -> io::Result<&'static SandboxHost> {
     if !is_on() {
         return Err(io::Error::other(

@@ -6,6 +6,7 @@ mod export;
 mod import;
 mod report;
 
+use meshwork_macros::boxed;
 use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
@@ -123,6 +124,7 @@ impl Migrator {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn count_import(&self) -> Result<usize, Error> {
         let mut count = 0;
         for place in self.places().await? {
@@ -135,6 +137,7 @@ impl Migrator {
     ///
     /// # Errors
     /// The call to the server fails.
+    #[boxed]
     pub async fn count_export(&self) -> Result<usize, Error> {
         Ok(self.broker.count_imported().await?)
     }

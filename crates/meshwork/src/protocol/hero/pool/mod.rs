@@ -5,6 +5,7 @@ mod member;
 mod poller;
 mod watches;
 
+use meshwork_macros::boxed;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use meshwork_broker::{Broker, ContextConn};
@@ -53,6 +54,7 @@ impl WorkerPool {
     ///
     /// # Errors
     /// If the connection cannot be made, there are more than [`MAX_POOL`] contexts, or the system has no thread left.
+    #[boxed]
     pub async fn open(
         node: &Node,
         contexts: &[ContextHandle],

@@ -1,6 +1,7 @@
 //! Dead workers: workers of this host whose process has certainly ended. Their jobs return at once, before their leases
 //! expire. Workers of other hosts or pid namespaces, and suspended ones, are not affected.
 
+use meshwork_macros::boxed;
 use std::collections::BTreeSet;
 
 use meshwork_broker::{Broker, Reclaimed, Registration};
@@ -22,6 +23,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails; repeat it then.
+    #[boxed]
     pub async fn reclaim_dead(&self) -> Result<usize, Error> {
         Ok(reclaim_dead(self.broker()).await?)
     }

@@ -1,5 +1,6 @@
 //! Discovery of live workers, and of the least busy one.
 
+use meshwork_macros::boxed;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn workers(&self) -> Result<Vec<WorkerInfo>, Error> {
         let mut workers = BTreeMap::new();
         let mut from = 0;
@@ -38,6 +40,7 @@ impl Client {
     /// # Errors
     /// [`Error::RequestTimeout`] if it does not comply in time, for example because it has ended; the request is
     /// withdrawn then. Or a call to the server fails.
+    #[boxed]
     pub async fn request_worker(
         &self,
         worker: &str,
@@ -60,6 +63,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn least_busy(
         &self,
         script_type: &ScriptType,
@@ -82,6 +86,7 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
+    #[boxed]
     pub async fn to_least_busy(
         &self,
         request: JobRequest,

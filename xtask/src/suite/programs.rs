@@ -1,4 +1,4 @@
-//! All tests of the workspace: built once, run side by side, and each failed one run once more alone.
+//! The test programs: built once, run side by side, and each failed test run once more alone.
 
 use std::process::Command;
 use std::thread::available_parallelism;
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::account::Account;
 use super::binaries::Program;
-use super::{BUILD, FEATURES, Surroundings, TESTS, pool, print};
+use super::{BUILD, FEATURES, Selection, Surroundings, TESTS, pool, print, quick};
 use crate::process::{self, Failure};
 use crate::workspace::Workspace;
 
@@ -19,18 +19,54 @@ const SLOWEST: usize = 8;
 /// Variable with which libtest limits concurrent tests in a program.
 const THREADS: &str = "RUST_TEST_THREADS";
 
+/// How many of the tests run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// What a newcomer wants to know, in a few minutes.
+    Quick,
+    /// Every test of the workspace.
+    All,
+}
+
+impl Extent {
+    /// Returns the extent; `None` if arguments select the tests.
+    pub(super) fn of(selection: &Selection<'_>) -> Option<Self> {
+        if !(selection.cargo.is_empty() && selection.binaries.is_empty()) {
+            return None;
+        }
+        Some(match selection.all {
+            true => Self::All,
+            false => Self::Quick,
+        })
+    }
+
+    /// Returns the arguments of `cargo test` that build the programs.
+    fn scope(self) -> Vec<&'static str> {
+        match self {
+            Self::Quick => quick::SCOPE.to_vec(),
+            Self::All => [&["--workspace"], FEATURES.as_slice()].concat(),
+        }
+    }
+}
+
 /// Returns whether all passed, with those that passed only alone.
 pub(super) fn test(
     workspace: &Workspace,
     surroundings: &Surroundings<'_>,
+    extent: Extent,
     account: &mut Account,
 ) -> Result<bool, Failure> {
-    let mut programs = build(workspace)?;
-    programs.push(Program::documentation());
+    let mut programs = build(workspace, extent)?;
+    if extent == Extent::All {
+        programs.push(Program::documentation());
+    }
     let cores = available_parallelism().map_or(2, usize::from);
     let command = |program: &Program| {
         let mut command = program.command(workspace);
         surroundings.put_into(&mut command);
+        if extent == Extent::Quick {
+            quick::restrict(&program.name, &mut command);
+        }
         if std::env::var_os(THREADS).is_none() {
             command.env(THREADS, (2 * cores).to_string());
         }
@@ -74,12 +110,12 @@ pub(super) fn test(
     Ok(whole && account.failed().is_empty())
 }
 
-fn build(workspace: &Workspace) -> Result<Vec<Program>, Failure> {
+fn build(workspace: &Workspace, extent: Extent) -> Result<Vec<Program>, Failure> {
     eprintln!("building the tests");
     let started = Instant::now();
-    let mut command = workspace.cargo(&["test", "--no-run", "--workspace"]);
+    let mut command = workspace.cargo(&["test", "--no-run"]);
     command
-        .args(FEATURES)
+        .args(extent.scope())
         .arg("--message-format=json-render-diagnostics");
     let mut programs = Vec::new();
     let mut unreadable = None;
