@@ -10,6 +10,7 @@ mod long;
 mod outside;
 mod pictures;
 mod process;
+mod sizes;
 mod suite;
 mod tidy;
 mod tools;
@@ -52,6 +53,8 @@ enum Chore {
     Tidy,
     /// Compare the public API of the library with its record
     Api,
+    /// Compare numbers of crates, lines and bytes with their record
+    Sizes(sizes::Options),
     /// Build the program of README.md in a crate outside of the workspace, and count the crates
     Outside,
     /// Write the generated files of the clients of the API
@@ -160,6 +163,7 @@ fn perform(chore: &Chore, behind: &[String]) -> Result<(), Failure> {
         Chore::Check(extent) => check::check(&workspace, extent),
         Chore::Tidy => tidy::tidy(&workspace),
         Chore::Api => api::check(&workspace),
+        Chore::Sizes(options) => sizes::sizes(&workspace, options),
         Chore::Outside => outside::build(&workspace),
         Chore::Clients { check, no_install } => clients::clients(&workspace, *check, !no_install),
         Chore::Pictures => pictures::write(&workspace),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::process::{self, Failure, ask};
 use crate::workspace::Workspace;
-use crate::{api, clients, long, outside, suite, tidy};
+use crate::{api, clients, long, outside, sizes, suite, tidy};
 
 /// Timeout of a step: it may rebuild everything with another tool, on a small and busy machine.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
@@ -68,6 +68,10 @@ pub(crate) fn check(workspace: &Workspace, extent: &Extent) -> Result<(), Failur
         ("api", Box::new(|| api::check(workspace))),
         ("doc", Box::new(|| documents(workspace))),
         ("test", Box::new(|| suite::test(workspace, &tests))),
+        (
+            "sizes",
+            Box::new(|| sizes::sizes(workspace, &sizes::Options::default())),
+        ),
     ];
     if extent.long {
         let long = |program| -> Step<'_> {

@@ -191,7 +191,9 @@ fn the_first_command_reports_the_lines_of_this_repository() {
     }
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let command = readme.lines().find_map(|line| line.strip_prefix("$ "));
-    let arguments = command.unwrap().strip_prefix("cargo run --release -- ");
+    let arguments = command
+        .unwrap()
+        .strip_prefix("cargo run --no-default-features -- ");
     let arguments = arguments.expect("the first command runs the command");
     let (home, binary) = (tempfile::tempdir().unwrap(), env!("CARGO_BIN_EXE_meshwork"));
     let chart = home.path().join("lines.svg");

@@ -7,7 +7,10 @@ use super::{Finding, Tree, finding};
 const ARROWS: [(&str, &[&str]); 13] = [
     ("model", &[]),
     ("embedded", &[]),
-    ("broker", &["meshwork-model", "meshwork-embedded", "meshwork-macros"]),
+    (
+        "broker",
+        &["meshwork-model", "meshwork-embedded", "meshwork-macros"],
+    ),
     ("sal", &[]),
     (
         "meshwork",

@@ -1,0 +1,257 @@
+//! `cargo xtask sizes`: numbers of crates, lines of Rust, sizes of binaries and the time of a first build, compared with
+//! `xtask/sizes.txt`. A value that grows by more than 3 % needs a new line there, so growth is a decision.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::process::{self, Failure, ask};
+use crate::workspace::Workspace;
+
+/// Timeout of a first build, on a small and busy machine.
+const LIMIT: Duration = Duration::from_secs(60 * 60);
+
+/// The record: a value and its name per line.
+const RECORD: &str = "xtask/sizes.txt";
+
+/// Growth that needs no new line, in percent.
+const ALLOWED: u64 = 3;
+
+/// Ticks of the processor time in `/proc`, per second.
+const TICKS: u64 = 100;
+
+/// Arguments of cargo for README's first command, the command and the library.
+const SCOPES: [(&str, &[&str]); 3] = [
+    (
+        "crates of README's first command",
+        &["-p", "meshwork-cli", "--no-default-features"],
+    ),
+    ("crates of the command", &["-p", "meshwork-cli"]),
+    ("crates of the library", &["-p", "meshwork"]),
+];
+
+/// What to do with the sizes.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct Options {
+    /// Also build README's first command and the released one in an empty folder, which takes up to half an hour
+    #[arg(long)]
+    build: bool,
+    /// Write xtask/sizes.txt instead of comparing
+    #[arg(long)]
+    write: bool,
+}
+
+type Sizes = Vec<(String, u64)>;
+
+pub(crate) fn sizes(workspace: &Workspace, options: &Options) -> Result<(), Failure> {
+    let mut sizes: Sizes = Vec::new();
+    for (name, arguments) in SCOPES {
+        sizes.push((name.to_owned(), crates(workspace, arguments)?));
+    }
+    sizes.extend(lines(workspace)?);
+    sizes.extend(debug_binary(workspace));
+    if options.build {
+        sizes.extend(builds(workspace)?);
+    }
+    for (name, value) in &sizes {
+        eprintln!("{value:>12}  {name}");
+    }
+    let path = workspace.root.join(RECORD);
+    let record = parse(&fs::read_to_string(&path).unwrap_or_default())?;
+    if options.write {
+        let text = written(&record, &sizes);
+        return fs::write(&path, text).map_err(|error| fault(&path, &error));
+    }
+    match grown(&record, &sizes) {
+        grown if grown.is_empty() => Ok(()),
+        grown => Err(Failure::new(format!(
+            "{}\n`cargo xtask sizes --write` records it; say the reason in the commit",
+            grown.join("\n")
+        ))),
+    }
+}
+
+/// Counts the crates that a build compiles.
+fn crates(workspace: &Workspace, arguments: &[&str]) -> Result<u64, Failure> {
+    let mut tree = workspace.cargo(&["tree", "--edges", "normal,build", "--prefix", "none"]);
+    tree.args(["--format", "{p}"]).args(arguments);
+    let tree = ask(&mut tree, LIMIT)?;
+    let names = tree.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        Some((words.next()?, words.next()?))
+    });
+    Ok(names.collect::<BTreeSet<_>>().len() as u64)
+}
+
+/// Counts the lines of Rust and Lua of each crate, without tests in files of their own.
+fn lines(workspace: &Workspace) -> Result<Sizes, Failure> {
+    let mut sizes = Vec::new();
+    for folder in subfolders(&workspace.root.join("crates"))? {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let count = lines_below(&folder.join("src"))?;
+        sizes.push((format!("lines of {name}"), count));
+    }
+    sizes.sort();
+    Ok(sizes)
+}
+
+fn lines_below(folder: &Path) -> Result<u64, Failure> {
+    let mut count = 0;
+    for entry in fs::read_dir(folder).map_err(|error| fault(folder, &error))? {
+        let path = entry.map_err(|error| fault(folder, &error))?.path();
+        let named = |names: &[&str]| names.iter().any(|name| path.ends_with(name));
+        if path.is_dir() && !named(&["tests"]) {
+            count += lines_below(&path)?;
+        } else if path.extension().is_some_and(|it| it == "rs" || it == "lua")
+            && !named(&["tests.rs"])
+        {
+            let text = fs::read_to_string(&path).map_err(|error| fault(&path, &error))?;
+            count += text.lines().count() as u64;
+        }
+    }
+    Ok(count)
+}
+
+fn subfolders(folder: &Path) -> Result<Vec<std::path::PathBuf>, Failure> {
+    let entries = fs::read_dir(folder).map_err(|error| fault(folder, &error))?;
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    Ok(paths.filter(|path| path.join("src").is_dir()).collect())
+}
+
+/// Returns the size of the built command, which is that of the tests. Incremental builds are larger by chance.
+fn debug_binary(workspace: &Workspace) -> Option<(String, u64)> {
+    let whole = std::env::var("CARGO_INCREMENTAL").is_ok_and(|value| value == "0");
+    let size = size_of(&workspace.built().join("meshwork")).filter(|_| whole)?;
+    Some(("bytes of the tested command".to_owned(), size))
+}
+
+fn size_of(path: &Path) -> Option<u64> {
+    Some(fs::metadata(path).ok()?.len())
+}
+
+/// Builds README's first command and the released one from an empty folder.
+fn builds(workspace: &Workspace) -> Result<Sizes, Failure> {
+    let mut sizes = Vec::new();
+    let folder = workspace.target("sizes");
+    for (name, profile, features) in [
+        (
+            "README's first command",
+            "debug",
+            &["--no-default-features"][..],
+        ),
+        ("the released command", "release", &["--release"]),
+    ] {
+        fs::remove_dir_all(&folder).ok();
+        let mut build = workspace.cargo(&["build", "-p", "meshwork-cli"]);
+        build.args(features).env("CARGO_TARGET_DIR", &folder);
+        let (started, before) = (Instant::now(), processor_seconds());
+        process::run(&mut build, LIMIT)?;
+        let took = started.elapsed().as_secs();
+        eprintln!(
+            "{name}: built in {took} s, {} s of the processor",
+            processor_seconds() - before
+        );
+        let binary = folder.join(profile).join("meshwork");
+        sizes.extend(size_of(&binary).map(|size| (format!("bytes of {name}"), size)));
+    }
+    fs::remove_dir_all(&folder).ok();
+    Ok(sizes)
+}
+
+/// Returns the processor time of all processes that this one has waited for, in s; 0 where `/proc` does not have it.
+fn processor_seconds() -> u64 {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name of the program is in brackets, and may have blanks.
+    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let of_children = fields.split_whitespace().skip(13).take(2);
+    of_children
+        .filter_map(|ticks| ticks.parse::<u64>().ok())
+        .sum::<u64>()
+        / TICKS
+}
+
+fn parse(text: &str) -> Result<Sizes, Failure> {
+    let line = |line: &str| {
+        let (value, name) = line.trim().split_once(' ')?;
+        Some((name.trim().to_owned(), value.parse().ok()?))
+    };
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let bad = |text: &str| Failure::new(format!("{RECORD}: `{text}` is no value and name"));
+    lines
+        .map(|text| line(text).ok_or_else(|| bad(text)))
+        .collect()
+}
+
+/// Returns the text of the record. Values that were not measured stay.
+fn written(record: &Sizes, sizes: &Sizes) -> String {
+    let old = record
+        .iter()
+        .filter(|(name, _)| value_of(sizes, name).is_none());
+    let mut text =
+        String::from("# Sizes, compared by `cargo xtask sizes`. A value may grow by 3 %.\n");
+    for (name, value) in sizes.iter().chain(old) {
+        writeln!(text, "{value:>12}  {name}").ok();
+    }
+    text
+}
+
+fn value_of(sizes: &Sizes, name: &str) -> Option<u64> {
+    sizes
+        .iter()
+        .find(|(it, _)| it == name)
+        .map(|(_, value)| *value)
+}
+
+/// Returns a line for each value that grew too much, or has no record.
+fn grown(record: &Sizes, sizes: &Sizes) -> Vec<String> {
+    let line = |(name, now): &(String, u64)| match value_of(record, name) {
+        Some(before) if *now * 100 <= before * (100 + ALLOWED) => None,
+        Some(before) => Some(format!("{name}: {now}, and {before} in {RECORD}")),
+        None => Some(format!("{name}: {now}, and no line in {RECORD}")),
+    };
+    sizes.iter().filter_map(line).collect()
+}
+
+fn fault(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(pairs: &[(&str, u64)]) -> Sizes {
+        pairs
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), *value))
+            .collect()
+    }
+
+    #[test]
+    fn growth_beyond_the_limit_is_named() {
+        let record = parse("# head\n  100  a b\n 1000  c\n").unwrap();
+        assert_eq!(record, sizes(&[("a b", 100), ("c", 1000)]));
+        assert!(grown(&record, &sizes(&[("a b", 103), ("c", 5)])).is_empty());
+        let named = grown(&record, &sizes(&[("a b", 104), ("d", 1)]));
+        assert_eq!(named.len(), 2, "{named:?}");
+        assert!(named[0].starts_with("a b: 104, and 100 in"), "{named:?}");
+        assert!(parse("a 1\n").is_err());
+    }
+
+    #[test]
+    fn values_that_were_not_measured_stay_recorded() {
+        let text = written(&sizes(&[("a", 1), ("b", 2)]), &sizes(&[("b", 3)]));
+        assert_eq!(parse(&text).unwrap(), sizes(&[("b", 3), ("a", 1)]));
+    }
+
+    #[test]
+    fn processor_time_of_children_counts() {
+        let before = processor_seconds();
+        let mut busy = std::process::Command::new("timeout");
+        busy.args(["-s", "KILL", "1.6", "sh", "-c", "while :; do :; done"]);
+        ask(&mut busy, LIMIT).ok();
+        assert!(processor_seconds() > before);
+    }
+}
