@@ -344,10 +344,10 @@ async fn repeat<T, F: Future<Output = Result<T, meshwork_broker::Error>>>(
     broker: &Broker,
     call: impl Fn() -> F,
 ) -> Result<T, Error> {
-    let (tries, mut backoff) = (Tries::within(REPEAT_FOR), Backoff::new());
+    let (mut tries, mut backoff) = (Tries::within(REPEAT_FOR), Backoff::new());
     loop {
         match call().await {
-            Err(error) if worth_repeating(&error, tries) => {
+            Err(error) if worth_repeating(&error, &mut tries) => {
                 broker.outages().failed("batch", &error);
                 backoff.wait().await;
             }
