@@ -79,6 +79,14 @@ impl BatchRequest {
         self
     }
 
+    /// Sets the digest of the request that the batch is made from. It tells a repeated request from another one with the
+    /// same id ([`BatchStatus::request_digest`]).
+    #[must_use]
+    pub fn request_digest(mut self, digest: impl Into<String>) -> Self {
+        self.batch.request_digest = Some(digest.into());
+        self
+    }
+
     /// Sets the callback that runs once when all jobs have ended, in success or error.
     #[must_use]
     pub fn on_done(self, job: impl Enqueueable) -> Self {
