@@ -39,6 +39,8 @@ on_all_data! {
         let hero = waits("/rpc", &calls("play", &json!({"script": "1"})));
         let result = waits("/rpc", &calls("job.result", &json!({"id": "created", "wait": LONG})));
         socket.send(&calls("job.result", &json!({"id": "socket", "wait": LONG})));
+        // The server has begun the call before, when it answers the next one.
+        assert!(socket.call("system.info", &json!({}))["result"].is_object());
         eventually("all of them wait", || (ground.jobs().len() == 6).then_some(()));
         let began = Instant::now();
         server.running.signal(Signal::TERM);
