@@ -1959,7 +1959,7 @@ export interface components {
              */
             context?: number | null;
             /** @description Jobs to start at, as `fetch`, or `parse[3]` for an item of a `foreach`. */
-            from: string[];
+            from_jobs: string[];
             /**
              * Format: uint32
              * @description Number of the flow.
@@ -3052,10 +3052,10 @@ export interface components {
         QueueHour: {
             /** @description Counts; null if the counters were reset meanwhile. */
             counts: components["schemas"]["HourCounts"] | null;
-            /** @description Begin (RFC 3339). */
-            from: string;
             /** @description End (RFC 3339): an hour later, or more if no worker ran meanwhile. */
-            to: string;
+            end_at: string;
+            /** @description Begin (RFC 3339). */
+            start_at: string;
         };
         /** @description New limits. */
         QueueLimitParams: {
@@ -5213,7 +5213,7 @@ export interface operations {
                      */
                     context?: number | null;
                     /** @description Jobs to start at, as `fetch`, or `parse[3]` for an item of a `foreach`. */
-                    from: string[];
+                    from_jobs: string[];
                 };
             };
         };

@@ -39,18 +39,21 @@ impl Backoff {
 const MOVES_FOR: Duration = Duration::from_secs(4);
 
 /// Limits of the tries of one call.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct Tries {
     until: Instant,
-    moves_until: Instant,
+    /// End of the tries while its slot moves, once it does.
+    moves_until: Option<Instant>,
 }
 
 impl Tries {
     /// Begins the tries of a call, the last one not after `until`.
     #[must_use]
-    pub fn until(until: Instant) -> Self {
-        let moves_until = until.min(Instant::now() + MOVES_FOR);
-        Self { until, moves_until }
+    pub const fn until(until: Instant) -> Self {
+        Self {
+            until,
+            moves_until: None,
+        }
     }
 
     /// Begins the tries of a call, for this time.
@@ -61,17 +64,55 @@ impl Tries {
 
     /// Returns whether a call is repeated after an error: the same call may succeed later, and there is time left.
     #[must_use]
-    pub fn repeat(&self, error: &Error) -> bool {
+    pub fn repeat(&mut self, error: &Error) -> bool {
+        self.repeat_at(Instant::now(), error)
+    }
+
+    fn repeat_at(&mut self, now: Instant, error: &Error) -> bool {
         let until = match error.is_moving() {
-            true => self.moves_until,
+            true => *self.moves_until.get_or_insert(now + MOVES_FOR),
             false => self.until,
         };
-        error.is_temporary() && Instant::now() < until
+        error.is_temporary() && now < until.min(self.until)
     }
 }
 
 impl Default for Backoff {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(code: &str) -> Error {
+        let source = redis::make_extension_error(code.to_owned(), None);
+        Error::of_keys("enqueue", &[], source)
+    }
+
+    #[test]
+    fn a_move_has_its_time_from_its_first_error_on() {
+        let [away, moving] = ["LOADING", "TRYAGAIN"].map(error);
+        assert!(away.is_temporary() && moving.is_moving());
+        let began = Instant::now();
+        let after = |seconds| began + Duration::from_secs(seconds);
+        let mut tries = Tries::until(after(60));
+        for (seconds, error, is_repeated) in [
+            (30, &away, true),
+            (30, &moving, true),
+            (33, &moving, true),
+            (34, &away, true),
+            (34, &moving, false),
+            (59, &away, true),
+            (60, &away, false),
+        ] {
+            let repeated = tries.repeat_at(after(seconds), error);
+            assert_eq!(repeated, is_repeated, "{error} after {seconds} s");
+        }
+        let mut tries = Tries::until(after(1));
+        assert!(tries.repeat_at(began, &moving));
+        assert!(!tries.repeat_at(after(1), &moving));
     }
 }

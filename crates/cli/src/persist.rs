@@ -17,7 +17,7 @@ pub(crate) async fn persist<T>(
     operation: &'static str,
     call: impl AsyncFn() -> Result<T, meshwork_broker::Error>,
 ) -> Result<T, CommandError> {
-    let (tries, mut pause) = (Tries::within(FOR), PAUSE.0);
+    let (mut tries, mut pause) = (Tries::within(FOR), PAUSE.0);
     loop {
         match call().await {
             Err(error) if tries.repeat(&error) => {

@@ -63,6 +63,8 @@ pub struct NewBatch {
     pub open_for: Duration,
     /// Callbacks, at most one of each kind.
     pub callbacks: Vec<(Callback, NewJob)>,
+    /// Digest of the request that it is made from. It tells a repeated request from another one with the same id.
+    pub request_digest: Option<String>,
 }
 
 /// The reason why a batch was refused. Nothing was written.
@@ -84,6 +86,7 @@ impl NewBatch {
             name: String::new(),
             open_for: DEFAULT_OPEN_FOR,
             callbacks: Vec::new(),
+            request_digest: None,
         }
     }
 

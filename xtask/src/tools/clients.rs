@@ -124,6 +124,12 @@ pub(super) const TYPESCRIPT_SDK: NpmPackages = NpmPackages {
     file: "typescript/package.json",
 };
 
+/// Schemathesis, and published generators of clients.
+pub(super) const SCHEMATHESIS: PythonPackages = PythonPackages {
+    folder: "documents",
+    file: "schemathesis/__init__.py",
+};
+
 /// Packages that drive Chromium, and check the pages of the dashboard.
 pub(super) const BROWSER_SDK: NpmPackages = NpmPackages {
     folder: "browser",

@@ -77,6 +77,10 @@ pub(crate) fn prepare(workspace: &Workspace, install: bool, few: bool) -> Tools 
         "@modelcontextprotocol/sdk",
         clients::MCP_SDK.find_or_install(workspace, install),
     );
+    report(
+        "Schemathesis and generators of clients",
+        clients::SCHEMATHESIS.find_or_install(workspace, python.as_deref(), install),
+    );
     report("chromium", chromium::find_or_install(install));
     report(
         "puppeteer-core",

@@ -860,15 +860,27 @@ class FlowParams(TypedDict):
     """
 
 
-FlowRetryParams = TypedDict(
-    'FlowRetryParams',
-    {
-        'all': NotRequired[bool],
-        'context': NotRequired[int | None],
-        'from': list[str],
-        'id': int,
-    },
-)
+class FlowRetryParams(TypedDict):
+    """
+    A flow to be retried.
+    """
+
+    all: NotRequired[bool]
+    """
+    True to expand each named `foreach` again, instead of running the items that did not finish.
+    """
+    context: NotRequired[int | None]
+    """
+    Its context; the only one of the store if none is given.
+    """
+    from_jobs: list[str]
+    """
+    Jobs to start at, as `fetch`, or `parse[3]` for an item of a `foreach`.
+    """
+    id: int
+    """
+    Number of the flow.
+    """
 
 
 class FlowSubmitParams(TypedDict):
@@ -1740,14 +1752,23 @@ class QueueHistoryParams(TypedDict):
     """
 
 
-QueueHour = TypedDict(
-    'QueueHour',
-    {
-        'counts': HourCounts | None,
-        'from': str,
-        'to': str,
-    },
-)
+class QueueHour(TypedDict):
+    """
+    Jobs of an hour.
+    """
+
+    counts: HourCounts | None
+    """
+    Counts; null if the counters were reset meanwhile.
+    """
+    end_at: str
+    """
+    End (RFC 3339): an hour later, or more if no worker ran meanwhile.
+    """
+    start_at: str
+    """
+    Begin (RFC 3339).
+    """
 
 
 class QueueLimitParams(TypedDict):

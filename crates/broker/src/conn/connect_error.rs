@@ -54,6 +54,17 @@ fn io_kind(cause: &(dyn std::error::Error + 'static)) -> Option<io::ErrorKind> {
     Some(cause.downcast_ref::<io::Error>()?.kind())
 }
 
+/// Command that examines a cluster.
+pub(super) const CHECK: &str = "`redis-cli --cluster check`";
+
+/// Returns what to do, unless the error says it.
+fn remedy(source: &redis::RedisError) -> &'static str {
+    match source.detail().is_some_and(|detail| detail.contains(CHECK)) {
+        true => "",
+        false => "; is the server running, and is the address right?",
+    }
+}
+
 /// The reason why a connection failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -62,7 +73,7 @@ pub enum ConnectError {
     #[error(transparent)]
     Target(#[from] TargetError),
     /// The server does not answer.
-    #[error("no answer from {place}: {source}; is the server running, and is the address right?")]
+    #[error("no answer from {place}: {source}{}", remedy(source))]
     Unreachable {
         /// The server, without secrets.
         place: String,

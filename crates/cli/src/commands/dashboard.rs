@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::args::guard::GuardArgs;
+use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -26,8 +27,6 @@ use crate::scope::ActorArgs;
 const MAX_BODY: u32 = 64 * 1024;
 /// Greatest number of changes at once.
 const CHANGES: usize = 100;
-/// Longest wait for running requests at shutdown.
-const GRACE: Duration = Duration::from_secs(20);
 
 /// Serve the pages of the dashboard, until Ctrl-C or SIGTERM
 ///
@@ -55,6 +54,10 @@ pub(crate) struct DashboardCommand {
     /// Open the link in a browser
     #[arg(long)]
     open: bool,
+    /// Longest wait for requests under way at shutdown
+    #[arg(long, value_name = "DURATION", default_value = "25s", value_parser = parsers::wait,
+          allow_hyphen_values = true)]
+    shutdown_timeout: Duration,
     #[command(flatten)]
     actor: ActorArgs,
     #[command(flatten)]
@@ -103,7 +106,7 @@ impl DashboardCommand {
             max_body: MAX_BODY,
             concurrency: CHANGES,
             read_timeout: self.guard.read_timeout(),
-            grace: GRACE,
+            grace: self.shutdown_timeout,
         };
         let api = Api::new(client.clone(), me.map(|me| me.id()), limits);
         let scope = if self.read_only {

@@ -3,11 +3,13 @@
 use std::fs::File;
 use std::io::{stdin, stdout};
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 use meshwork_server::mcp::Mcp;
 use tokio::io::BufReader;
 
 use crate::app::App;
+use crate::args::parsers;
 use crate::environment;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -17,7 +19,7 @@ use crate::interrupt::Interrupt;
 ///
 /// An agent starts this command itself (docs/mcp.md). It can search and read jobs, logs, queues, workers, dead letters and
 /// flows, and change nothing unless --allow-changes is given. Texts of jobs are marked as data. It ends when stdin ends, or at
-/// SIGINT or SIGTERM, once the calls under way are answered: within 20 s, and waits for jobs end at once.
+/// SIGINT or SIGTERM, once the calls under way are answered: within --shutdown-timeout, and waits for jobs end at once.
 ///
 /// With MESHWORK_API_KEY, a key of the API, the agent has the rights of that key alone.
 ///
@@ -29,6 +31,10 @@ pub(crate) struct McpCommand {
     /// Let agents also create, cancel and retry jobs
     #[arg(long)]
     allow_changes: bool,
+    /// Longest wait for calls under way at shutdown
+    #[arg(long, value_name = "DURATION", default_value = "25s", value_parser = parsers::wait,
+          allow_hyphen_values = true)]
+    shutdown_timeout: Duration,
 }
 
 impl McpCommand {
@@ -47,7 +53,8 @@ impl McpCommand {
         let input = BufReader::new(tokio::fs::File::from_std(File::from(input)));
         let output = tokio::fs::File::from_std(File::from(output));
         let stop = async { _ = interrupt.heard().await };
-        server.serve(input, output, stop).await.map_err(failed)?;
+        let served = server.serve((input, output), stop, self.shutdown_timeout);
+        served.await.map_err(failed)?;
         Ok(Exit::DONE)
     }
 }

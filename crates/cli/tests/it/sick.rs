@@ -1,6 +1,10 @@
 //! Workers that cannot start runs: the fault is theirs, so their jobs wait for another worker.
 
 use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::process::{Pid, Resource, Rlimit, getuid, prlimit};
 
 use crate::common::{Ground, Running, eventually, http, json, on_all_data};
 
@@ -17,6 +21,16 @@ fn sick(ground: &Ground, script_type: &str) -> Running {
     let mut command = ground.command(&[&args[..], &["--metrics-addr", "127.0.0.1:0"]].concat());
     command.env("TMPDIR", ground.path("missing"));
     Running::start(command)
+}
+
+/// The path of a control group of version 1 that counts memory, below that of this process, with the name of a folder. None if this
+/// user cannot make it.
+fn group_of_memory(folder: &Path) -> Option<PathBuf> {
+    let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let own = own.lines().find_map(|line| line.split_once(":memory:"))?.1;
+    let own = Path::new("/sys/fs/cgroup/memory").join(own.trim_start_matches('/'));
+    let may = getuid().is_root() && own.join("cgroup.procs").exists();
+    may.then(|| own.join(folder.file_name().unwrap()))
 }
 
 /// The address of the metrics of a worker that listens.
@@ -110,6 +124,58 @@ on_all_data! {
         let job = ground.run(&["job", "status", "a", "--json"]).ok().json();
         assert_eq!(job["status"], "dispatched", "{job}");
         worker.stop();
+    }
+
+    fn a_control_group_that_is_gone_is_the_workers_fault(ground: &Ground) {
+        let Some(group) = group_of_memory(&ground.path("")) else {
+            return;
+        };
+        fs::create_dir(&group).unwrap();
+        let worker = ground.command(&["worker", "--json", "--type", "exec"]);
+        let mut command = Command::new("/bin/sh");
+        let enter = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", group.display());
+        command.args(["-c", &enter, "sh"]).arg(worker.get_program()).args(worker.get_args());
+        command.current_dir(ground.path(""));
+        command.env_clear().envs(worker.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let mut worker = Running::start(command);
+        assert_eq!(json(&worker.line())["event"], "listening");
+        submit(ground, 1);
+        ground.run(&["job", "wait", "j0"]).ok();
+        let above = group.parent().unwrap().join("cgroup.procs");
+        fs::write(above, worker.pid().to_string()).unwrap();
+        eventually("the group is empty", || fs::remove_dir(&group).ok());
+        ground.file("next", r#"{"type":"exec","id":"next","payload":{"program":"true"}}"#);
+        ground.run(&["job", "submit", "--jsonl", "next"]).ok();
+        eventually("the list names the fault", || {
+            let list = ground.run(&["worker", "list"]).ok().stdout;
+            list.contains("cannot make a control group").then_some(())
+        });
+        let job = ground.run(&["job", "status", "next", "--json"]).ok().json();
+        assert_eq!(job["status"], "dispatched", "{job}");
+        fs::create_dir(&group).unwrap();
+        ground.run(&["job", "wait", "next"]).ok();
+        let job = ground.run(&["job", "status", "next", "--json"]).ok().json();
+        assert_eq!((&job["attempts"], &job["lost"]), (&json("1"), &json("0")), "{job}");
+        worker.stop();
+        eventually("the group is empty again", || fs::remove_dir(&group).ok());
+    }
+
+    fn an_input_beyond_the_stack_of_the_host_fails_its_job_alone(ground: &Ground) {
+        let worker = ground.worker(&["--type", "osis"]);
+        let pid = Pid::from_raw(worker.pid().cast_signed());
+        let room = Some(5 << 30);
+        let limit = Rlimit { current: room, maximum: room };
+        prlimit(pid, Resource::As, limit).unwrap();
+        ground.file("a.rhai", "INPUT.len()");
+        ground.file("large", vec![b'x'; 16_000_000]);
+        ground.file("small", "x");
+        ground.run(&["job", "submit", "a.rhai", "--id", "large", "--input", "@large"]).ok();
+        ground.run(&["job", "submit", "a.rhai", "--id", "small", "--input", "@small"]).ok();
+        let done = ground.run(&["job", "wait", "large"]).exits(1);
+        assert!(done.stderr.contains("The stack grows with the input"), "{}", done.stderr);
+        assert_eq!(ground.run(&["job", "wait", "small"]).ok().stdout.trim(), "1");
+        let log = worker.stop().stderr;
+        assert!(!log.contains("runtime paused"), "{log}");
     }
 
     fn a_command_whose_own_worker_is_sick_says_so_at_once(ground: &Ground) {

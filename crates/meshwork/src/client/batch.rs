@@ -80,6 +80,14 @@ impl BatchRequest {
         self
     }
 
+    /// Sets the digest of the request that the batch is made from. It tells a repeated request from another one with the
+    /// same id ([`BatchStatus::request_digest`]).
+    #[must_use]
+    pub fn request_digest(mut self, digest: impl Into<String>) -> Self {
+        self.batch.request_digest = Some(digest.into());
+        self
+    }
+
     /// Sets the callback that runs once when all jobs have ended, in success or error.
     #[must_use]
     pub fn on_done(self, job: impl Enqueueable) -> Self {
@@ -351,10 +359,10 @@ async fn repeat<T, F: Future<Output = Result<T, meshwork_broker::Error>>>(
     broker: &Broker,
     call: impl Fn() -> F,
 ) -> Result<T, Error> {
-    let (tries, mut backoff) = (Tries::within(REPEAT_FOR), Backoff::new());
+    let (mut tries, mut backoff) = (Tries::within(REPEAT_FOR), Backoff::new());
     loop {
         match call().await {
-            Err(error) if worth_repeating(&error, tries) => {
+            Err(error) if worth_repeating(&error, &mut tries) => {
                 broker.outages().failed("batch", &error);
                 backoff.wait().await;
             }

@@ -35,11 +35,11 @@ impl Client {
         job: &NewJob,
         digest: &ChildDigest,
     ) -> Result<AddedChild, Error> {
-        let (tries, mut backoff) = (Tries::within(REPEAT_FOR), Backoff::new());
+        let (mut tries, mut backoff) = (Tries::within(REPEAT_FOR), Backoff::new());
         loop {
             match self.broker.add_child(claimed, number, job, digest).await {
                 Ok(submitted) => return Ok(submitted),
-                Err(error) if worth_repeating(&error, tries) => {
+                Err(error) if worth_repeating(&error, &mut tries) => {
                     tracing::warn!(%error, "child not added: repeating the call");
                     backoff.wait().await;
                 }

@@ -31,7 +31,7 @@ impl Follow {
         &mut self,
         call: impl Fn(Broker, BlockingConn) -> BoxFuture<'static, Result<T, meshwork_broker::Error>>,
     ) -> Result<T, Error> {
-        let (tries, mut backoff) = (Tries::within(REPEAT_FOR), Backoff::new());
+        let (mut tries, mut backoff) = (Tries::within(REPEAT_FOR), Backoff::new());
         loop {
             let answer = match self.blocking.take() {
                 Some(blocking) => {

@@ -69,7 +69,7 @@ const REPEAT_FOR: Duration = Duration::from_secs(15);
 const PATIENCE: Duration = Duration::from_secs(2 * 3600);
 
 /// Returns true if a write should be repeated. A server out of memory is reported at once.
-fn worth_repeating(error: &meshwork_broker::Error, tries: Tries) -> bool {
+fn worth_repeating(error: &meshwork_broker::Error, tries: &mut Tries) -> bool {
     tries.repeat(error) && !error.is_out_of_memory()
 }
 

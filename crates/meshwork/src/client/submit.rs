@@ -190,14 +190,14 @@ impl Client {
         until: Instant,
     ) -> Result<(Vec<Enqueued>, bool), Error> {
         let (mut backoff, mut repeated) = (Backoff::new(), false);
-        let tries = Tries::until(until);
+        let mut tries = Tries::until(until);
         loop {
             match self.broker.enqueue(jobs).await {
                 Ok(enqueued) => {
                     self.broker.outages().succeeded("enqueue");
                     return Ok((enqueued, repeated));
                 }
-                Err(error) if worth_repeating(&error, tries) => {
+                Err(error) if worth_repeating(&error, &mut tries) => {
                     self.broker.outages().failed("enqueue", &error);
                     repeated = true;
                     backoff.wait().await;

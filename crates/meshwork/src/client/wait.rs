@@ -122,7 +122,7 @@ impl Client {
     /// Reads the record. Repeats the read until `until` while the server is unreachable, but only for seconds while the
     /// job's slot of a Cluster moves.
     async fn look(&self, id: &JobId, until: Instant, part: Part) -> Result<Job, Error> {
-        let (tries, mut backoff) = (Tries::until(until), Backoff::new());
+        let (mut tries, mut backoff) = (Tries::until(until), Backoff::new());
         loop {
             let answer = match part {
                 Part::Summary => self.summary(id).await,

@@ -28,8 +28,8 @@ const KEEP_PROCESSED: Duration = Duration::from_secs(30 * 24 * 3600);
 const PROBE: Duration = Duration::from_secs(10);
 /// Longest time of one batch. A database that stalls for longer is reported.
 const BATCH_TIME: Duration = Duration::from_secs(60);
-/// Time in which a batch may end after the shutdown.
-const GRACE: Duration = Duration::from_secs(5);
+/// Default time in which a batch may end after the shutdown.
+const GRACE: Duration = Duration::from_secs(25);
 /// Interval of maintenance, and of log lines about an outage or a backlog.
 const MAINTENANCE: Duration = Duration::from_secs(60);
 
@@ -44,6 +44,7 @@ pub struct Relay<D: Database> {
     client: Client,
     poll: Duration,
     keep_processed: Duration,
+    shutdown_timeout: Duration,
     pub(crate) probe: Duration,
 }
 
@@ -58,6 +59,7 @@ impl<D: Database> Relay<D> {
             client: client.clone(),
             poll: POLL,
             keep_processed: KEEP_PROCESSED,
+            shutdown_timeout: GRACE,
             probe: PROBE,
         }
     }
@@ -85,7 +87,14 @@ impl<D: Database> Relay<D> {
         self
     }
 
-    /// Moves rows until `shutdown` returns; the last batch has 5 s to end. While the database or the store is away, the
+    /// Sets the longest wait for the batch under way at shutdown. Default: 25 s. The rows of a batch that is cut off stay.
+    #[must_use]
+    pub fn shutdown_timeout(mut self, timeout: Duration) -> Self {
+        self.shutdown_timeout = timeout;
+        self
+    }
+
+    /// Moves rows until `shutdown` returns, and ends the batch under way ([`Self::shutdown_timeout`]). While the database or the store is away, the
     /// relay tries again, at least once a second.
     ///
     /// # Errors
@@ -109,7 +118,7 @@ impl<D: Database> Relay<D> {
                 tokio::select! {
                     moved = &mut batch => Some(moved),
                     () = &mut shutdown => {
-                        timeout(GRACE, batch).await.ok();
+                        timeout(self.shutdown_timeout, batch).await.ok();
                         None
                     }
                 }

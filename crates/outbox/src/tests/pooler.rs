@@ -1,7 +1,9 @@
 //! Connections of PostgreSQL that are not what they seem: those of a pooler, silent ones, and those of a relay that is stopped.
 
 use std::collections::HashMap;
+use std::io;
 use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use meshwork::{Client, JobRequest};
@@ -190,6 +192,73 @@ async fn a_silent_connection_is_noticed() {
         ground.stored(&id).await;
         mute.send_replace(());
     }
+    drop(stop);
+    relay.await.unwrap().unwrap();
+}
+
+/// Text that is logged.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn times(&self, text: &str) -> usize {
+        let log = self.0.lock().unwrap();
+        String::from_utf8_lossy(&log).matches(text).count()
+    }
+
+    /// Waits until a text is logged.
+    async fn says(&self, text: &str) {
+        let said = async {
+            while self.times(text) == 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, said).await.unwrap();
+    }
+}
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A role with few connections has none for the question whether there is a pooler. The relay says so once, and asks again.
+#[tokio::test]
+async fn notifications_begin_when_there_are_connections() {
+    let Some(ground) = Ground::<Postgres>::new("few_connections").await else {
+        return;
+    };
+    for sql in [
+        "CREATE ROLE few LOGIN PASSWORD 'few' CONNECTION LIMIT 2",
+        "GRANT USAGE ON SCHEMA few_connections TO few",
+        "GRANT ALL ON ALL TABLES IN SCHEMA few_connections TO few",
+    ] {
+        ground.change(sql).await;
+    }
+    let options = (*ground.pool.connect_options()).clone();
+    let one = PgPoolOptions::new().max_connections(1);
+    let one = one.idle_timeout(None).max_lifetime(None);
+    let one = one.connect_with(options.username("few").password("few"));
+    let one = one.await.unwrap();
+    let log = Log::default();
+    let written = log.clone();
+    let lines = tracing_subscriber::fmt().with_writer(move || written.clone());
+    let _logged = tracing::subscriber::set_default(lines.finish());
+    let relay = Relay::new(&one, &ground.client).outbox(&ground.outbox);
+    let (stop, relay) = running(relay.poll(Duration::from_secs(3600)));
+    log.says("outbox notifications interrupted").await;
+    ground.change("ALTER ROLE few CONNECTION LIMIT 8").await;
+    log.says("outbox notifications are heard again").await;
+    for order in 0..2 {
+        let id = ground.commit(order).await.id;
+        ground.stored(&id).await;
+    }
+    assert_eq!(log.times("outbox notifications interrupted"), 1);
     drop(stop);
     relay.await.unwrap().unwrap();
 }

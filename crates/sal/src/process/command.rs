@@ -20,7 +20,7 @@ const NO_CODE: i64 = -1;
 pub(super) enum RunError {
     #[error("Empty command")]
     Empty,
-    #[error("Failed to execute command: cannot start `{0}`: {1}")]
+    #[error("Failed to execute command: cannot start `{0}`: {1}{note}", note = without_shell(.0))]
     Start(String, io::Error),
     #[error("Script execution failed with exit code {0}: {1}")]
     Script(i64, String),
@@ -30,6 +30,20 @@ pub(super) enum RunError {
     File(io::Error),
     #[error("the command printed more than {MAX_KEPT} bytes: let it write to a file")]
     TooMuch,
+}
+
+/// Words with which a command of a shell begins, and no program.
+const OF_SHELL: [&str; 12] = [
+    "cd", "eval", "export", "for", "function", "if", "local", "set", "source", "trap", "until",
+    "while",
+];
+
+/// Returns what to do if this is no program, but a word or an assignment of a shell.
+fn without_shell(program: &str) -> &'static str {
+    match OF_SHELL.contains(&program) || program.contains('=') {
+        true => "; a command of one line runs without a shell: write it in several lines",
+        false => "",
+    }
 }
 
 /// Result of a command.

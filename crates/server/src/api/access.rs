@@ -133,8 +133,7 @@ struct Ring {
 
 impl KeyRing {
     /// Checks keys in this store.
-    #[must_use]
-    pub fn new(broker: Broker) -> Self {
+    pub(super) fn new(broker: Broker) -> Self {
         Self(Arc::new(Ring {
             broker,
             wrong: Mutex::default(),

@@ -1,4 +1,4 @@
-//! Calls while the store is away: they get an answer within a second, and do not wait until it is back.
+//! Calls while the store is away: they get an answer within two seconds, and do not wait until it is back.
 
 use std::time::Duration;
 
@@ -9,17 +9,20 @@ use super::error::{ApiError, Code};
 
 /// Time for which a call waits for a lost connection: a failover that is shorter is not noticed.
 const WAITS: Duration = Duration::from_millis(600);
+/// Time in which a store with a connection answers a short command. One that is frozen, or behind a cut line, does not.
+const ANSWERS: Duration = Duration::from_secs(1);
 /// Pause between two looks at the connection.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Runs a call, or fails when its store has no connection. With `waits` the call waits for an event: it survives an absence of
-/// the store that begins later.
+/// Runs a call, or fails when its store has no connection or does not answer. With `waits` the call waits for an event: it
+/// survives an absence of the store that begins later.
 pub(crate) async fn unless_away<T>(
     broker: &Broker,
     waits: bool,
     call: impl Future<Output = Result<T, ApiError>>,
 ) -> Result<T, ApiError> {
     tokio::select! {
+        biased;
         result = call => result,
         () = away(broker, waits) => Err(is_away()),
     }
@@ -31,14 +34,26 @@ fn is_away() -> ApiError {
         .hint("repeat the call with the same id or Idempotency-Key")
 }
 
-/// Returns when the store has been without a connection.
+/// Returns when the store has been without a connection, or has not answered.
 async fn away(broker: &Broker, waits: bool) {
     let began = Instant::now();
     tokio::time::sleep(WAITS).await;
-    while broker.conn().is_connected() {
+    loop {
+        tokio::select! {
+            () = without_connection(broker) => return,
+            answer = tokio::time::timeout(ANSWERS, broker.now()) => if answer.is_err() {
+                return;
+            },
+        }
         if waits && began.elapsed() > 2 * WAITS {
             std::future::pending::<()>().await;
         }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+async fn without_connection(broker: &Broker) {
+    while broker.conn().is_connected() {
         tokio::time::sleep(LOOK_EVERY).await;
     }
 }

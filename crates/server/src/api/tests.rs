@@ -134,7 +134,7 @@ fn filler(name: &str, schema: &Value) -> Value {
         "scope" => json!("viewer"),
         "job" => json!({"type": "osis", "script": "1"}),
         "jobs" => json!([{"type": "osis", "script": "1"}]),
-        "types" | "from" => json!(["osis"]),
+        "types" | "from_jobs" => json!(["osis"]),
         _ if has_type(schema, "integer") => json!(1),
         _ => json!("7"),
     }
@@ -273,4 +273,31 @@ fn no_schema_is_a_boolean() {
     }
     check("", docs::openapi());
     check("", docs::openrpc());
+}
+
+/// Generators of clients make variables of parameters and fields of properties.
+#[test]
+fn no_name_is_a_keyword_of_python() {
+    const KEYWORDS: [&str; 35] = [
+        "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class",
+        "continue", "def", "del", "elif", "else", "except", "finally", "for", "from", "global",
+        "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return",
+        "try", "while", "with", "yield",
+    ];
+    let document = docs::openrpc();
+    let names = |object: &Value| {
+        let names = object.as_object().into_iter().flatten();
+        names.map(|(name, _)| name.clone()).collect::<Vec<_>>()
+    };
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    let fields = schemas
+        .values()
+        .flat_map(|schema| names(&schema["properties"]));
+    let methods = METHODS.iter().flat_map(|method| {
+        let own = properties(method).0.into_iter().map(|(name, _)| name);
+        own.chain(method.name.split('.').map(str::to_owned))
+    });
+    for name in fields.chain(methods) {
+        assert!(!KEYWORDS.contains(&name.as_str()), "{name}");
+    }
 }

@@ -4,6 +4,7 @@ use meshwork_model::access::{Object, Operation};
 use meshwork_model::api_key::Scope;
 use meshwork_model::keys::context::ContextId;
 
+use super::away::unless_away;
 use super::call::Call;
 use super::error::ApiError;
 use crate::api::live::{Live, Position, Subscription, Topic};
@@ -47,6 +48,11 @@ pub(crate) fn context(text: &str) -> Result<u32, ApiError> {
 /// there.
 pub(crate) async fn enter(call: Call, context: Option<u32>, name: &str) -> Result<Call, ApiError> {
     call.access.check(Scope::Viewer, name)?;
+    let broker = call.client.broker().clone();
+    unless_away(&broker, false, entered(call, context, name)).await
+}
+
+async fn entered(call: Call, context: Option<u32>, name: &str) -> Result<Call, ApiError> {
     match context.or_else(|| call.access.context().map(ContextId::get)) {
         Some(context) => {
             let read = (Object::Job, Operation::Read);

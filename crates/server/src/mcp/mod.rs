@@ -33,8 +33,6 @@ const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const MESSAGE: usize = 1024 * 1024;
 /// Messages that are worked on at once. Beyond them none is read.
 const CALLS: usize = 16;
-/// Time for the calls under way when the server is to end: an absent store is given up within 18 s.
-const GRACE: Duration = Duration::from_secs(20);
 /// Longest result in bytes: agents have little room.
 const RESULT: usize = 64 * 1024;
 /// Time for which clients may keep the list of tools: it does not change while the server runs.
@@ -78,31 +76,31 @@ impl Mcp {
         }
     }
 
-    /// Serves until `input` ends or `stop` returns: one message per line. Calls under way are answered, and their waits end
-    /// at once; after [`GRACE`] the rest is cut off.
+    /// Serves two streams until the input ends or `stop` returns: one message per line. Calls under way are answered, and
+    /// their waits end at once; after `grace` the rest is cut off.
     ///
     /// # Errors
     /// If a stream fails.
     pub async fn serve(
         &self,
-        input: impl AsyncBufRead + Unpin,
-        output: impl AsyncWrite + Unpin,
+        (input, output): (impl AsyncBufRead + Unpin, impl AsyncWrite + Unpin),
         stop: impl Future<Output = ()>,
+        grace: Duration,
     ) -> io::Result<()> {
         let stops = async {
             stop.await;
             self.closing.cancel();
             std::future::pending().await
         };
-        let grace = async {
+        let cut_off = async {
             self.closing.cancelled().await;
-            tokio::time::sleep(GRACE).await;
+            tokio::time::sleep(grace).await;
         };
         tokio::select! {
             served = self.answer_all(input, output) => served,
             never = self.calls.census.run(&self.calls.client) => never,
             never = stops => never,
-            () = grace => Ok(()),
+            () = cut_off => Ok(()),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
+use std::process::Command;
 
 use rustix::process::geteuid;
 use tempfile::TempDir;
@@ -13,6 +14,9 @@ use super::postgres::{NOBODY, as_user};
 use super::server::{PORT_ATTEMPTS, free_port};
 use super::tools::{Tool, need_for};
 
+/// The first version that can keep statements of clients under their names.
+const KEEPS_STATEMENTS: (u32, u32) = (1, 21);
+
 /// A pooler of one test, killed when dropped. Clients need no password.
 pub struct RealPgBouncer {
     port: u16,
@@ -21,8 +25,8 @@ pub struct RealPgBouncer {
 }
 
 impl RealPgBouncer {
-    /// Starts a pooler in this mode (`transaction`, `session` or `statement`), with its default settings otherwise. `None`: this
-    /// machine lacks it, and the test has been reported as skipped.
+    /// Starts a pooler in this mode (`transaction`, `session` or `statement`), with its default settings otherwise, but with
+    /// `max_prepared_statements` where it has them. `None`: this machine lacks it, and the test has been reported as skipped.
     ///
     /// # Panics
     /// In CI if there is no PgBouncer, and if it does not start.
@@ -38,13 +42,17 @@ impl RealPgBouncer {
             fs::set_permissions(dir.path(), Permissions::from_mode(0o700)).expect("root may");
         }
         let settings = dir.path().join("pgbouncer.ini");
+        let more = match version(&program) >= KEEPS_STATEMENTS {
+            true => "max_prepared_statements = 100\n",
+            false => "",
+        };
         let mut attempts = PORT_ATTEMPTS;
         loop {
             attempts -= 1;
             let port = free_port();
             let text = format!(
                 "[databases]\n{}[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nauth_type = any\n\
-                 unix_socket_dir =\npool_mode = {mode}\n",
+                 unix_socket_dir =\npool_mode = {mode}\n{more}",
                 server.behind_pooler()
             );
             fs::write(&settings, text).expect("the folder is writable");
@@ -70,4 +78,14 @@ impl RealPgBouncer {
     pub fn url(&self) -> String {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
     }
+}
+
+/// Returns the version of a program, as `PgBouncer 1.18.0`.
+fn version(program: &Path) -> (u32, u32) {
+    let said = Command::new(program).arg("--version").output();
+    let said = said.expect("it can be started").stdout;
+    let said = String::from_utf8_lossy(&said);
+    let version = said.split_whitespace().nth(1).unwrap_or_default();
+    let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }

@@ -43,6 +43,8 @@ pub enum Tool {
     PythonSdk,
     /// The packages that `clients/typescript` is built with.
     TypescriptSdk,
+    /// Schemathesis, and generators of clients from the documents of the API, which are beside it.
+    Schemathesis,
     /// The browser Chromium.
     Chromium,
     /// The packages that drive Chromium and check pages.
@@ -78,6 +80,7 @@ impl Tool {
             Self::PhpRedis => "redis.so",
             Self::PythonSdk => "httpx/__init__.py",
             Self::TypescriptSdk => "typescript/package.json",
+            Self::Schemathesis => "schemathesis/__init__.py",
             Self::Chromium => "chromium",
             Self::BrowserSdk => "puppeteer-core/package.json",
             Self::Postgres => "postgres",
@@ -106,6 +109,7 @@ impl Tool {
             Self::PhpRedis => "MESHWORK_TEST_PHPREDIS",
             Self::PythonSdk => "MESHWORK_TEST_PYTHON_SDK",
             Self::TypescriptSdk => "MESHWORK_TEST_TYPESCRIPT_SDK",
+            Self::Schemathesis => "MESHWORK_TEST_SCHEMATHESIS",
             Self::Chromium => "MESHWORK_TEST_CHROMIUM",
             Self::BrowserSdk => "MESHWORK_TEST_BROWSER_SDK",
             Self::Postgres => "MESHWORK_TEST_POSTGRES",
@@ -158,6 +162,7 @@ fn unpacked(tool: Tool) -> Option<PathBuf> {
         Tool::Ioredis | Tool::McpSdk => "clients/node_modules",
         Tool::PythonSdk => "clients/sdk/python",
         Tool::TypescriptSdk => "clients/sdk/node_modules",
+        Tool::Schemathesis => "clients/documents/python",
         Tool::BrowserSdk => "clients/browser/node_modules",
         _ => return None,
     };

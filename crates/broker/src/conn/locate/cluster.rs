@@ -11,6 +11,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{ConnectionAddr, ErrorKind, RedisError, RedisResult, Value};
 use tokio::time::Instant;
 
+use super::super::connect_error::CHECK;
 use super::super::dial::{Dial, beside};
 use super::super::{ConnectError, gone, of_node, requirements};
 use super::{ASK_TIMEOUT, ask};
@@ -336,8 +337,8 @@ impl Nodes {
 }
 
 fn unserved(slot: u16) -> RedisError {
-    let what = "no node of the cluster serves the slot";
-    (ErrorKind::Io, what, slot.to_string()).into()
+    let what = format!("no node serves slot {slot}; {CHECK} names the reason");
+    (ErrorKind::Io, "CLUSTERDOWN", what).into()
 }
 
 /// Returns the address of a node that another one names by host, port and id. A node that does not know its own host

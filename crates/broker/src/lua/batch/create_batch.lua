@@ -7,12 +7,13 @@
 -- ARGV[3]    the batch's id
 -- ARGV[4]    its name
 -- ARGV[5]    for how long it stays open in ms after the last job was added
--- ARGV[6..]  per callback: its kind (done, success or failure), the job as in enqueue.lua
+-- ARGV[6]    the digest of the request that it is made from; '' for none
+-- ARGV[7..]  per callback: its kind (done, success or failure), the job as in enqueue.lua
 -- Returns 'opened'  the batch is created
 --         'exists'  the id is in use
 --         or 'KIND ANSWER': the answer of enqueue.lua for the callback that it refused; nothing was written
 local now, who, batch = clock(ARGV[1]), ARGV[2], ARGV[3]
-local a, stored, fields = 6, {}, {}
+local a, stored, fields = 7, {}, {}
 if redis.call('EXISTS', KEYS[1]) == 1 then return 'exists' end
 redis.call('ZCARD', BATCHES_OPEN) -- ends the call if the key is no such set
 for k = 2, #KEYS, 2 do
@@ -28,6 +29,10 @@ for k = 2, #KEYS, 2 do
   a, stored[#stored + 1] = behind, id
   fields[#fields + 1] = 'on_' .. kind
   fields[#fields + 1] = id
+end
+if ARGV[6] ~= '' then
+  fields[#fields + 1] = 'request'
+  fields[#fields + 1] = ARGV[6]
 end
 local open_until = int(now + tonumber(ARGV[5]))
 redis.call('HSET', KEYS[1], 'name', ARGV[4], 'created', int(now), 'total', 0, 'succeeded', 0, 'failed', 0,

@@ -73,6 +73,7 @@ impl Broker {
             let mut call = self.batch_call(Verb::CreateBatch, &batch.id);
             call.push_arg(&batch.name);
             call.push_arg(u64::try_from(batch.open_for.as_millis()).unwrap_or(u64::MAX >> 12));
+            call.push_arg(batch.request_digest.as_deref().unwrap_or_default());
             for (kind, job) in &batch.callbacks {
                 call.push_arg(kind.as_str());
                 self.push_job(&mut call, job);

@@ -80,6 +80,8 @@ pub struct BatchStatus {
     pub cancelled: Option<String>,
     /// Ids of its callbacks.
     pub callbacks: Vec<(Callback, String)>,
+    /// Digest of the request that it was made from, if its client gave one.
+    pub request_digest: Option<String>,
 }
 
 impl BatchStatus {
@@ -114,6 +116,7 @@ impl BatchStatus {
             name: fields.remove("name").unwrap_or_default(),
             first_failed: fields.remove("failing").filter(|id| !id.is_empty()),
             cancelled: fields.remove("cancelled"),
+            request_digest: fields.remove("request"),
             open_until_ms: open_until_ms.filter(|_| !sealed),
             id,
             state,

@@ -92,7 +92,7 @@ impl Broker {
     }
 
     /// Notes the rule of this worker for whichever worker leads, if it rescues foreign jobs. Repeat it at least every
-    /// [`Rescue::NOTE_EVERY`].
+    /// [`Rescue::NOTE_EVERY`]. A shorter rule stays, unless its worker has not repeated its note for two intervals.
     ///
     /// # Errors
     /// The server refuses the call.
@@ -101,10 +101,17 @@ impl Broker {
         if !self.rescue.foreign {
             return Ok(());
         }
-        let until = self.now().await? + Rescue::NOTED_FOR.as_millis() as u64;
+        let (now, age) = (self.now().await?, self.rescue.after_ms());
+        let after = |time: Duration| now + time.as_millis() as u64;
+        let (next, until) = (after(Rescue::NOTE_EVERY), after(Rescue::NOTED_FOR));
+        // Two workers that read at once may both write: the one with the shorter rule repairs it at its next note.
+        let noted = self.walk_state().await?.rescue;
+        if noted.is_some_and(|(shorter, ends)| shorter < age && next < ends && ends <= until) {
+            return Ok(());
+        }
         let mut set = redis::cmd("HSET");
         set.arg(self.keys.walk());
-        set.arg("rescue").arg(self.rescue.after_ms());
+        set.arg("rescue").arg(age);
         set.arg("rescue_until").arg(until);
         self.ask("sweep", &set).await
     }

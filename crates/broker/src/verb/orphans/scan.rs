@@ -74,11 +74,11 @@ struct Page {
 
 /// Position of the scan.
 #[derive(Debug, Clone, Copy, Default)]
-struct Walk {
+pub(super) struct Walk {
     next: u64,
     began: Option<u64>,
     /// Age of a rescue of foreign jobs in milliseconds, and until when the note of it holds.
-    rescue: Option<(u64, u64)>,
+    pub(super) rescue: Option<(u64, u64)>,
 }
 
 impl Broker {
@@ -129,7 +129,7 @@ impl Broker {
         Ok(swept)
     }
 
-    async fn walk_state(&self) -> Result<Walk, Error> {
+    pub(super) async fn walk_state(&self) -> Result<Walk, Error> {
         let mut get = redis::cmd("HMGET");
         get.arg(self.keys.walk()).arg("next").arg("began");
         get.arg("rescue").arg("rescue_until");

@@ -83,29 +83,39 @@ impl Broker {
         live: Duration,
     ) -> Result<bool, Error> {
         let live = live.as_millis() as u64;
-        let until = self.now().await? + live;
+        let now = self.now().await?;
         let mut pipe = redis::pipe();
-        for key in keys {
-            pipe.cmd("PEXPIRE").arg(key).arg(live).ignore();
-            pipe.cmd("ZADD")
-                .arg(self.keys.registrations())
-                .arg("XX")
-                .arg(until)
-                .arg(key)
-                .ignore();
-        }
+        pipe.ignore_errors();
         for key in keys {
             pipe.cmd("GET").arg(key);
         }
-        let values: Result<Vec<Option<Vec<u8>>>, _> =
-            pipe.query_async(&mut self.conn.clone()).await;
-        let values = values.map_err(|source| {
+        for key in keys {
+            pipe.cmd("PEXPIRE").arg(key).arg(live);
+            pipe.cmd("ZADD")
+                .arg(self.keys.registrations())
+                .arg("XX")
+                .arg(now + live)
+                .arg(key);
+        }
+        let needed = pipe.len();
+        // A registration holds without the sign of life.
+        for (seen, id) in keys.iter().filter_map(|key| self.runner_of(key)) {
+            pipe.cmd("HSET").arg(seen).arg(id.to_string()).arg(now);
+        }
+        let replies = pipe.query_async(&mut self.conn.clone()).await;
+        let replies = replies.and_then(|replies: Vec<redis::RedisResult<redis::Value>>| {
+            let needed = replies.into_iter().take(needed);
+            needed.collect::<Result<Vec<_>, _>>()
+        });
+        let replies = replies.map_err(|source| {
             let keys: Vec<_> = keys.iter().map(|key| (*key).to_owned()).collect();
             Error::of_keys("register", &keys, source)
         })?;
-        Ok(values
-            .into_iter()
-            .all(|value| value.is_some_and(|it| text(it).contains(mark))))
+        let mut values = replies.iter().take(keys.len());
+        Ok(values.all(|value| match value {
+            redis::Value::BulkString(value) => text(value.clone()).contains(mark),
+            _ => false,
+        }))
     }
 
     /// Deregisters a worker.

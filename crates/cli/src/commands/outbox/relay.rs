@@ -31,6 +31,10 @@ pub(crate) struct RelayCommand {
     #[arg(long, value_name = "DURATION", default_value = "30d", value_parser = parsers::span,
           allow_hyphen_values = true)]
     keep_processed: Duration,
+    /// Longest wait for the batch under way at shutdown
+    #[arg(long, value_name = "DURATION", default_value = "25s", value_parser = parsers::wait,
+          allow_hyphen_values = true)]
+    shutdown_timeout: Duration,
 }
 
 /// First line of output.
@@ -79,6 +83,7 @@ impl RelayCommand {
         with_pool!(&pool, |pool| {
             let relay = Relay::new(pool, &client).outbox(&outbox);
             let relay = relay.poll(self.poll).keep_processed(self.keep_processed);
+            let relay = relay.shutdown_timeout(self.shutdown_timeout);
             relay.run_until(shutdown).await
         })?;
         Ok(Exit::DONE)

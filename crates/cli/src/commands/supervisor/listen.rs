@@ -7,7 +7,7 @@ use std::time::Duration;
 use meshwork::Client;
 use meshwork_model::api_key::Scope;
 use meshwork_model::name::ApiKeyName;
-use meshwork_server::api::{Api, ApiLimits, KeyRing, PROFILE};
+use meshwork_server::api::{Api, ApiLimits, PROFILE};
 use meshwork_server::http::guard::ALL_BODIES;
 use meshwork_server::http::{Listener, Socket};
 use meshwork_server::ui::{Dashboard, Door, Options};
@@ -91,10 +91,10 @@ impl ListenArgs {
         }
         let socket = self.socket.as_deref().map(Socket::bind).transpose();
         let socket = socket.map_err(|error| CommandError::new(Exit::SYSTEM, error))?;
-        let keys = match listeners.is_empty() {
-            true => None,
-            false => Box::pin(self.keys(client, actor)).await?,
-        };
+        let needs_keys = !listeners.is_empty() && !self.insecure_no_auth;
+        if needs_keys {
+            Box::pin(self.check_keys(client, actor)).await?;
+        }
         let me = actor.identity().find(client).await?;
         let api = Api::new(
             client.clone(),
@@ -112,7 +112,10 @@ impl ListenArgs {
             tasks: JoinSet::new(),
             scan: JoinSet::new(),
         };
-        let door = keys.map_or(Door::Open, Door::Keys);
+        let door = match needs_keys {
+            true => Door::Keys(api.keys()),
+            false => Door::Open,
+        };
         let options = Options {
             hide_payloads: self.hide_payloads,
             ..Options::default()
@@ -139,15 +142,8 @@ impl ListenArgs {
         Ok(serving)
     }
 
-    /// Returns the keys of the store; `None` with `--insecure-no-auth`. Makes the first one with `--bootstrap-admin-key`.
-    async fn keys(
-        &self,
-        client: &Client,
-        actor: &ActorArgs,
-    ) -> Result<Option<KeyRing>, CommandError> {
-        if self.insecure_no_auth {
-            return Ok(None);
-        }
+    /// Refuses a store without keys. Makes the first one with `--bootstrap-admin-key`.
+    async fn check_keys(&self, client: &Client, actor: &ActorArgs) -> Result<(), CommandError> {
         let known = client.broker().api_keys().await?;
         match &self.bootstrap_admin_key {
             _ if !known.is_empty() => {}
@@ -164,7 +160,7 @@ impl ListenArgs {
                 ));
             }
         }
-        Ok(Some(KeyRing::new(client.broker().clone())))
+        Ok(())
     }
 }
 

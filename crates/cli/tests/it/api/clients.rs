@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use meshwork_test_servers::servers::{Tool, need};
 
@@ -39,8 +40,12 @@ fn root() -> &'static Path {
     folders.nth(2).unwrap()
 }
 
+/// Longest silence of a compiler or a package manager, which share the host with all other tests.
+const BUILDS: Duration = Duration::from_secs(300);
+
 fn run(command: Command) -> String {
-    Running::start(command).ended().ok().stdout
+    let running = Running::start(command);
+    running.ended_after_silence(BUILDS).ok().stdout
 }
 
 /// Returns an address that nobody has.

@@ -223,7 +223,7 @@ pub(crate) fn filled(schema: &Value) -> Value {
             "id" if is_number => json!(1),
             "id" => json!("1:1"),
             "script" | "deployed" => json!("x"),
-            "from" => json!(["x"]),
+            "from_jobs" => json!(["x"]),
             "types" => json!(["osis"]),
             "wait" => json!("10ms"),
             "type" | "queue" if param["required"] == true => json!("osis"),

@@ -105,6 +105,30 @@ on_all_data! {
         server.stop();
     }
 
+    fn a_batch_whose_id_is_in_use_is_the_same_one_or_a_conflict(ground: &Ground) {
+        let server = Server::open(ground);
+        let done = json!({"type": "osis", "script": "1", "id": "then"});
+        let body = json!({"id": "nightly", "name": "n", "on_done": done});
+        let first = server.rest("POST", "/v1/batches", &body);
+        assert_eq!((first.0, &first.1["id"]), (201, &json!("nightly")));
+        assert_eq!(server.rest("POST", "/v1/batches", &body), first);
+        let other_job = json!({"type": "osis", "script": "2", "id": "then"});
+        for other in [
+            json!({"id": "nightly"}),
+            json!({"id": "nightly", "name": "m", "on_done": done}),
+            json!({"id": "nightly", "name": "n", "on_done": other_job}),
+        ] {
+            let (status, refused) = server.rest("POST", "/v1/batches", &other);
+            let message = "there is a batch nightly already, made with other parameters";
+            assert_eq!((status, &refused["detail"]), (409, &json!(message)));
+        }
+        assert_eq!(server.rest("GET", "/v1/batches/nightly", &json!({})).1, first.1);
+        // One that was made without the API cannot be compared.
+        ground.run(&["batch", "create", "--id", "mine"]).ok();
+        assert_eq!(server.rest("POST", "/v1/batches", &json!({"id": "mine"})).0, 409);
+        server.stop();
+    }
+
     fn bad_requests_name_their_fault(ground: &Ground) {
         let server = Server::open(ground);
         for (verb, path, body, status, part) in [

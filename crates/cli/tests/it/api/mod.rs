@@ -4,6 +4,7 @@ mod actors;
 mod clients;
 pub(crate) mod contexts;
 pub(crate) mod cost;
+mod documents;
 mod flows;
 mod hero;
 mod jobs;

@@ -9,16 +9,18 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use meshwork_test_servers::servers::RealServer;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::Server;
-use super::socket::open;
+use super::socket::{open, open_at};
 use super::sse::Events;
+use super::{Server, bearer};
 use crate::common::http::JSON;
 use crate::common::{BOUND, Ground, eventually, json as parsed, on_all_data};
 
 /// Time in which a call is refused while the store is away: a second, and one more for a busy host.
 const REFUSED_WITHIN: Duration = Duration::from_secs(2);
+/// Time in which a call ends while the store is frozen: 1.6 s, and more for a busy host.
+const ENDED_WITHIN: Duration = Duration::from_secs(4);
 /// Jobs that are created while the supervisor is killed; another number is set by `MESHWORK_API_JOBS`.
 const JOBS: usize = 200;
 const KILLS: usize = 5;
@@ -95,6 +97,79 @@ fn an_absent_store_is_told_and_all_goes_on_when_it_returns() {
     });
     events.until("o-2", "enqueue");
     socket.until("o-2", "enqueue");
+    server.stop();
+}
+
+/// A frozen store keeps its connections, and answers nothing.
+#[test]
+fn a_frozen_or_killed_store_ends_calls_of_an_actor_in_time() {
+    let Some(mut redis) = RealServer::redis().append_only().start() else {
+        return;
+    };
+    let ground = Ground::url(redis.url());
+    ground.run(&["context", "create"]).ok();
+    ground
+        .run(&["actor", "grant-node", "1", "--scope", "user"])
+        .ok();
+    let made = ground.run(&["key", "create", "mine", "--scope", "user", "--actor", "1"]);
+    let key = bearer(made.ok().stdout.trim());
+    let server = Server::start(&ground, &[]);
+    let job = json!({"type": "osis", "script": "1", "id": "f-1"}).to_string();
+    assert_eq!(server.send("POST", "/v1/jobs", &key, &job).status, 201);
+    let mut socket = open_at(&server, "rpc", &key).unwrap();
+    let rpc = |method: &str, params: Value| {
+        json!({"jsonrpc": "2.0", "method": method, "params": params, "id": 1}).to_string()
+    };
+    let calls = [
+        ("GET", "/v1/jobs/f-1", String::new()),
+        ("POST", "/v1/jobs", job),
+        ("GET", "/v1/jobs/f-1/result?wait=5m", String::new()),
+        ("GET", "/v1/jobs/f-1/logs?follow=true", String::new()),
+        ("GET", "/v1/events", String::new()),
+        ("GET", "/v1/contexts", String::new()),
+        ("GET", "/metrics", String::new()),
+        ("POST", "/rpc", rpc("get_job_output", json!(["f-1"]))),
+        ("POST", "/rpc", rpc("job.get", json!({"id": "f-1"}))),
+    ];
+    let api = server.api.clone();
+    for is_killed in [false, true] {
+        match is_killed {
+            false => redis.pause(),
+            true => redis.kill9(),
+        }
+        // What was read a moment ago, such as the key, is known in the first round.
+        for round in 0..2 {
+            let ends = &|verb: &str, path: &str, body: &str| {
+                let began = Instant::now();
+                let answer = api.send(verb, path, &key, body);
+                let took = began.elapsed();
+                let is_refused = match path {
+                    // An error of a call by JSON-RPC is an answer.
+                    "/rpc" if answer.status == 200 => answer.json()["error"]["code"] == -32009,
+                    _ => answer.status == 503 && answer.header("retry-after") == Some("1"),
+                };
+                let came = format!("{round} {path} {body}: {} {}", answer.status, answer.body);
+                assert!(is_refused && took < ENDED_WITHIN, "{took:?} {came}");
+            };
+            // More at once than an address may have connections without a key.
+            thread::scope(|scope| {
+                for (verb, path, body) in &calls {
+                    scope.spawn(move || ends(verb, path, body));
+                }
+            });
+            let began = Instant::now();
+            let refused = socket.call("subscribe", &json!({"topic": "log:f-1"}));
+            assert_eq!(refused["error"]["code"], -32009, "{refused}");
+            assert!(began.elapsed() < ENDED_WITHIN, "{:?}", began.elapsed());
+        }
+        match is_killed {
+            false => redis.resume(),
+            true => redis.start_again(),
+        }
+        eventually("jobs are read", || {
+            (server.send("GET", "/v1/jobs/f-1", &key, "").status == 200).then_some(())
+        });
+    }
     server.stop();
 }
 

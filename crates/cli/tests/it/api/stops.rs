@@ -1,16 +1,20 @@
 //! The end of processes that serve, while calls wait: each caller is answered, and no grace waits for another.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
+use meshwork_test_servers::halting::{Halt, Halting};
+use meshwork_test_servers::servers::{Tool, shared};
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 use tungstenite::protocol::frame::coding::CloseCode;
 
+use super::sse::Events;
 use super::{Server, socket};
-use crate::common::http::{JSON, came, connect, text};
-use crate::common::{Ground, Running, eventually, json as parsed, on_all_data};
+use crate::common::http::{JSON, came, connect, service_with, text};
+use crate::common::{Done, Ground, Running, eventually, json as parsed, on_all_data, wait};
+use crate::ui;
 
 /// Longer than any test takes.
 const LONG: &str = "5m";
@@ -35,6 +39,8 @@ on_all_data! {
         let hero = waits("/rpc", &calls("play", &json!({"script": "1"})));
         let result = waits("/rpc", &calls("job.result", &json!({"id": "created", "wait": LONG})));
         socket.send(&calls("job.result", &json!({"id": "socket", "wait": LONG})));
+        // The server has begun the call before, when it answers the next one.
+        assert!(socket.call("system.info", &json!({}))["result"].is_object());
         eventually("all of them wait", || (ground.jobs().len() == 6).then_some(()));
         let began = Instant::now();
         server.running.signal(Signal::TERM);
@@ -115,4 +121,109 @@ on_all_data! {
             drop(agent);
         }
     }
+
+    fn a_request_whose_body_does_not_come_has_the_grace_of_the_dashboard(ground: &Ground) {
+        let (server, api, token) = ui::command(ground, &["--shutdown-timeout", SHORT.0]);
+        let browser = ui::Browser::sign_in(&api, &token);
+        let mut live = Events::open(&api, "/ui/live?topic=figures", &format!("cookie: {}\r\n", browser.cookie));
+        live.next();
+        let head = format!(
+            "POST /ui/sign-in HTTP/1.1\r\nhost: {}\r\n{}content-type: application/x-www-form-urlencoded\r\n\
+             content-length: 9\r\nexpect: 100-continue\r\n\r\n",
+            api.address, ui::FROM_HERE
+        );
+        let mut request = connect(&api.address, &head);
+        let mut first = [0; 12];
+        request.read_exact(&mut first).unwrap();
+        assert_eq!(&first, b"HTTP/1.1 100");
+        ends_in_time(server);
+    }
+
+    fn a_running_action_has_the_grace_of_its_service(ground: &Ground) {
+        let service = service_with(ground, "streams", &["--shutdown-timeout", SHORT.0]);
+        ground.run(&["action", "send", "demo.slow"]).ok();
+        eventually("it has begun", || ground.path("began").exists().then_some(()));
+        let done = ends_in_time(service).ok();
+        assert_eq!(done.jsons()[1]["released"], 1, "{done:?}");
+    }
+}
+
+/// A grace that is not the default one, as a word and as a time.
+const SHORT: (&str, Duration) = ("3", Duration::from_secs(3));
+
+/// Servers refuse what has no answer this long before the end of their grace.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Ends a command while a call is under way, for which it waits for the time that it was given.
+fn ends_in_time(running: Running) -> Done {
+    let began = Instant::now();
+    running.signal(Signal::TERM);
+    let done = running.ended();
+    let took = began.elapsed();
+    assert!(
+        took + LAST_WORDS >= SHORT.1 && took < 5 * SHORT.1,
+        "{took:?}: {done:?}"
+    );
+    done
+}
+
+/// A store whose connections can be halted, and a place for commands that use it.
+fn halting() -> Option<(Halting, Ground)> {
+    let database = shared(Tool::Redis)?;
+    let server = ([127, 0, 0, 1], database.server.port()).into();
+    let proxy = wait(Halting::to(server)).unwrap();
+    let ground = Ground::url(format!("redis://{}/{}", proxy.at(), database.number));
+    Some((proxy, ground))
+}
+
+#[test]
+fn a_call_that_gets_no_answer_has_the_grace_of_the_agents_server() {
+    let Some((proxy, ground)) = halting() else {
+        return;
+    };
+    let (input, mut agent) = std::io::pipe().unwrap();
+    let input = File::from(std::os::fd::OwnedFd::from(input));
+    let command = ground.command(&["mcp", "--shutdown-timeout", SHORT.0]);
+    let mut server = Running::with_stdin(command, input);
+    let call = |method: &str, params: Value| json!({"jsonrpc": "2.0", "id": method, "method": method, "params": params});
+    writeln!(agent, "{}", call("ping", json!({}))).unwrap();
+    assert_eq!(parsed(&server.line())["id"], "ping");
+    proxy.halt(Halt::Before(0));
+    let job = json!({"name": "get_job", "arguments": {"id": "one"}});
+    writeln!(
+        agent,
+        "{}\n{}",
+        call("tools/call", job),
+        call("ping", json!({}))
+    )
+    .unwrap();
+    assert_eq!(parsed(&server.line())["id"], "ping");
+    eventually("the call is under way", || proxy.is_halted().then_some(()));
+    ends_in_time(server).ok();
+}
+
+#[test]
+fn a_batch_that_gets_no_answer_has_the_grace_of_its_relay() {
+    let Some((proxy, ground)) = halting() else {
+        return;
+    };
+    let url = format!("sqlite://{}", ground.file("app.db", "").display());
+    let command = |words: &[&str]| {
+        let mut command = ground.command(&[&["outbox"], words].concat());
+        command.env("DATABASE_URL", &url);
+        command
+    };
+    Running::start(command(&["migrate"])).ended().ok();
+    let mut relay = Running::start(command(&[
+        "relay",
+        "--json",
+        "--poll",
+        "1",
+        "--shutdown-timeout",
+        SHORT.0,
+    ]));
+    assert_eq!(parsed(&relay.line())["event"], "ready");
+    proxy.halt(Halt::Before(0));
+    eventually("a batch is under way", || proxy.is_halted().then_some(()));
+    ends_in_time(relay).ok();
 }

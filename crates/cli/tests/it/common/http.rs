@@ -108,6 +108,11 @@ pub(crate) fn gateway(ground: &Ground, words: &[&str], token: Option<&str>) -> (
 
 /// The service `demo`: it counts, fails, and waits until the file `go_on` is there, when it has made `began`.
 pub(crate) fn service(ground: &Ground, dialect: &str) -> Running {
+    service_with(ground, dialect, &[])
+}
+
+/// The same with these further words.
+pub(crate) fn service_with(ground: &Ground, dialect: &str, words: &[&str]) -> Running {
     ground.file("count.rhai", "#{count: parse_json(INPUT).items.len()}");
     ground.file("fail.rhai", "throw \"boom\"");
     let (began, go_on) = (ground.path("began"), ground.path("go_on"));
@@ -115,7 +120,7 @@ pub(crate) fn service(ground: &Ground, dialect: &str) -> Running {
         "import os, time\nopen({began:?}, 'w').close()\nwhile not os.path.exists({go_on:?}): time.sleep(0.01)\nprint('{{}}')\n"
     );
     ground.file("slow.py", slow);
-    let mut running = ground.start(&[
+    let first = [
         "service",
         "--name",
         "demo",
@@ -128,7 +133,8 @@ pub(crate) fn service(ground: &Ground, dialect: &str) -> Running {
         "--dialect",
         dialect,
         "--json",
-    ]);
+    ];
+    let mut running = ground.start(&[&first, words].concat());
     assert_eq!(json(&running.line())["event"], "listening");
     running
 }

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -103,14 +104,19 @@ impl Running {
     pub(crate) fn killed(mut self) -> String {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        self.said.clone() + all(&self.stdout).as_str()
+        self.said.clone() + all(&self.stdout, BOUND).as_str()
     }
 
     /// Waits for its end.
-    pub(crate) fn ended(mut self) -> Done {
+    pub(crate) fn ended(self) -> Done {
+        self.ended_after_silence(BOUND)
+    }
+
+    /// Waits for the end of a process that may say nothing for this long.
+    pub(crate) fn ended_after_silence(mut self, longest: Duration) -> Done {
         // Both streams end with the process.
-        let stdout = self.said.clone() + all(&self.stdout).as_str();
-        let stderr = all(&self.stderr);
+        let stdout = self.said.clone() + all(&self.stdout, longest).as_str();
+        let stderr = all(&self.stderr, longest);
         let status = self.child.wait().unwrap();
         Done {
             code: status.code(),
@@ -175,10 +181,10 @@ fn lines_of(stream: impl Read + Send + 'static) -> Receiver<String> {
     receiver
 }
 
-fn all(lines: &Receiver<String>) -> String {
+fn all(lines: &Receiver<String>, longest: Duration) -> String {
     let mut text = String::new();
     loop {
-        match lines.recv_timeout(BOUND) {
+        match lines.recv_timeout(longest) {
             Ok(line) => text.push_str(&line),
             Err(mpsc::RecvTimeoutError::Disconnected) => return text,
             Err(mpsc::RecvTimeoutError::Timeout) => panic!("it does not end; it said: {text}"),

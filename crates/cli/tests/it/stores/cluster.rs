@@ -232,6 +232,67 @@ async fn every_command_ends_on_a_half_moved_slot_and_names_it() {
     worker.stop();
 }
 
+/// Two nodes send clients to one another, or no node serves a slot. Calls end, and waits at their timeouts.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_command_ends_without_an_owner_of_its_slot() {
+    let Some(cluster) = RealCluster::start(RealServer::redis(), 0).await else {
+        return;
+    };
+    let ground = Ground::url(cluster.url());
+    ground.file("a.rhai", "1");
+    let (from, slot) = cluster.owner("{hero}");
+    let ids: Vec<String> = (0..3)
+        .map(|at| cluster.nodes()[at].say(&["CLUSTER", "MYID"]).unwrap())
+        .collect();
+    let set = |words: &[&str]| {
+        let words = [&["CLUSTER"], words].concat();
+        cluster.nodes()[from].say::<()>(&words).unwrap();
+    };
+    let slot = slot.to_string();
+    set(&["SETSLOT", &slot, "NODE", &ids[(from + 1) % 3]]);
+    all_end(&ground, &slot, "MOVED");
+    set(&["SETSLOT", &slot, "NODE", &ids[from]]);
+    for node in cluster.nodes() {
+        node.say::<()>(&["CLUSTER", "DELSLOTS", &slot]).unwrap();
+    }
+    all_end(&ground, &slot, "CLUSTERDOWN");
+    for node in cluster.nodes() {
+        node.say::<()>(&["CLUSTER", "SETSLOT", &slot, "NODE", &ids[from]])
+            .unwrap();
+    }
+    cluster.settle().await;
+    let worker = ground.worker(&within(&["--type", "osis"], "{hero}"));
+    let done = ground.run(&within(&["run", "a.rhai"], "{hero}")).ok();
+    assert_eq!(done.stdout, "1\n");
+    worker.stop();
+}
+
+/// Runs all commands, which fail with this code of the server.
+fn all_end(ground: &Ground, slot: &str, code: &str) {
+    let began = Instant::now();
+    let all = COMMANDS.map(|args| {
+        let args = match args {
+            ["job", "wait", ..] => &["job", "wait", "j1", "--timeout", "3"],
+            args => args,
+        };
+        (args, ground.start(&within(args, "{hero}")))
+    });
+    let mut wrong = Vec::new();
+    for (args, command) in all {
+        let done = command.ended();
+        let took = began.elapsed();
+        let is_named = [slot, code].iter().all(|part| done.stderr.contains(part));
+        // A list without jobs comes from all nodes, without a key of the slot.
+        if args == ["job", "list"] && done.code == Some(0) {
+            continue;
+        }
+        if done.code != Some(3) || !is_named || took > ENDS {
+            wrong.push((args, took, done));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn no_job_is_lost_while_redis_cli_moves_slots() {
     const JOBS: usize = 60;

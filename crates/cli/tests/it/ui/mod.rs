@@ -17,7 +17,7 @@ use crate::common::http::Came;
 use crate::common::{Ground, json as parsed};
 
 /// The header that browsers send with forms of a page of the same server.
-const FROM_HERE: &str = "sec-fetch-site: same-origin\r\n";
+pub(crate) const FROM_HERE: &str = "sec-fetch-site: same-origin\r\n";
 
 /// A browser with the cookie of a session.
 pub(crate) struct Browser {
@@ -179,7 +179,7 @@ fn filled(ground: &Ground) -> (Server, Browser) {
 }
 
 /// A dashboard of its own with these further words, and the token of its link.
-fn command(ground: &Ground, words: &[&str]) -> (crate::common::Running, Api, String) {
+pub(crate) fn command(ground: &Ground, words: &[&str]) -> (crate::common::Running, Api, String) {
     let first = ["dashboard", "--listen", "127.0.0.1:0", "--json"];
     let mut running = ground.start(&[&first, words].concat());
     let link = parsed(&running.line())["link"].as_str().unwrap().to_owned();

@@ -150,8 +150,16 @@ async fn batches_are_opened_once(world: &World) -> Outcome {
     world.pass(1000);
     let mut again = NewBatch::new(batch_id("b")?);
     again.callbacks.push((Callback::Done, world.job("other")?));
+    again.request_digest = Some("of-b".to_owned());
     same!(world.broker.open_batch(&again).await?, BatchOpened::Exists);
-    world.unchanged(&before).await
+    world.unchanged(&before).await?;
+    same!(status(world, "b").await?.request_digest, None);
+    again = NewBatch::new(batch_id("b2")?);
+    again.request_digest = Some("of-b2".to_owned());
+    same!(world.broker.open_batch(&again).await?, BatchOpened::Opened);
+    let digest = status(world, "b2").await?.request_digest;
+    same!(digest.as_deref(), Some("of-b2"));
+    Ok(())
 }
 
 /// Neither the batch nor the callbacks before the refused one are written.

@@ -1,6 +1,7 @@
 //! present: registers a worker's presence under its name, and refuses a second worker with that name.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use meshwork_broker::Registration;
 
@@ -261,6 +262,21 @@ async fn a_runner_gives_signs_of_life(world: &World) -> Outcome {
         world.broker.register(presence(&key, ONE)).await?;
         let later = only(START + 5_000);
         same!(world.raw::<BTreeMap<String, String>>(&words).await?, later);
+        // A pool renews a registration that has not changed.
+        world.pass(5_000);
+        let live = Duration::from_secs(15);
+        same!(
+            world.broker.renew_registration(&[&key], ONE, live).await?,
+            true
+        );
+        let later = only(START + 10_000);
+        same!(world.raw::<BTreeMap<String, String>>(&words).await?, later);
+        world.raw::<()>(&["DEL", &seen]).await?;
+        world.raw::<()>(&["SET", &seen, "damaged"]).await?;
+        same!(
+            world.broker.renew_registration(&[&key], ONE, live).await?,
+            true
+        );
         Ok(())
     })
     .await

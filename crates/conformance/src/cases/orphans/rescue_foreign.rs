@@ -18,6 +18,7 @@ cases![
     where_it_is_no_longer_said_they_are_left,
     what_was_noted_before_is_rescued_too,
     the_rule_of_a_worker_holds_whoever_leads,
+    the_shortest_rule_of_live_workers_holds,
     queues_without_jobs_take_no_share_of_the_search,
     too_many_known_queues_are_forgotten,
 ];
@@ -219,6 +220,30 @@ async fn the_rule_of_a_worker_holds_whoever_leads(world: &World) -> Outcome {
     world.raw::<()>(&["DEL", &world.queue()]).await?;
     world.pass(35_000);
     same!(rounds(world, &world.broker, 30).await?.len(), 0);
+    Ok(())
+}
+
+/// Whoever notes its rule last. The rule of the others holds without a gap when the worker with the shortest one is gone.
+async fn the_shortest_rule_of_live_workers_holds(world: &World) -> Outcome {
+    let [short, long] = [5, 600].map(|seconds| rescuing(world, seconds));
+    foreign(world, "away", &[]).await?;
+    world.raw::<()>(&["DEL", &world.queue()]).await?;
+    for noting in [&long, &short, &long] {
+        noting.note_rescue().await?;
+    }
+    same!(rounds(world, &world.broker, 6).await?, ["away"]);
+    short.note_rescue().await?;
+    let walk = world.keys().walk();
+    let mut ages = Vec::new();
+    for _ in 0..5 {
+        long.note_rescue().await?;
+        let words = ["HMGET", &walk, "rescue", "rescue_until"];
+        let (age, until): (u64, u64) = world.raw(&words).await?;
+        check!(until > world.now() + 9_999);
+        ages.push(age);
+        world.pass(10_000);
+    }
+    same!(ages, [5_000, 5_000, 5_000, 600_000, 600_000]);
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Results and errors of ended jobs. A step reads only those that its decisions need: for expressions, for a `foreach`
 //! whose items have all ended, and for the result of the flow.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use meshwork_broker::flow::{Flows, MAX_MOVES};
 use meshwork_model::flow::limits::MAX_RESULTS;
@@ -124,12 +124,19 @@ fn put(
     }
 }
 
+/// Returns the place of each job by its name.
+pub(super) fn places(plan: &Plan) -> HashMap<&str, usize> {
+    let names = plan.jobs.iter().map(|node| node.name.as_str());
+    names.zip(0..).collect()
+}
+
 /// Returns the places whose results the next decisions need.
 fn wanted(decider: &Decider<'_>, plan: &Plan, state: &FlowState) -> BTreeSet<ResultSlot> {
     let graph = decider.graph();
     let mut wanted = BTreeSet::new();
     let ended = |job: usize| state.jobs[job].phase.end().is_some();
     let all = graph.order().all(ended);
+    let jobs = places(plan);
     for (job, node) in plan.jobs.iter().enumerate() {
         let run = &state.jobs[job];
         let ready = match node.compensates {
@@ -137,7 +144,7 @@ fn wanted(decider: &Decider<'_>, plan: &Plan, state: &FlowState) -> BTreeSet<Res
             None => graph.needs(job).iter().all(|need| ended(*need)),
         };
         if matches!(run.phase, Phase::Waiting) && ready {
-            name_all(&texts(node), plan, state, &mut wanted);
+            name_all(&texts(node), &jobs, state, &mut wanted);
             let items = run.items.iter().flatten();
             if run.items.is_some() && items.clone().all(|item| item.phase.end().is_some()) {
                 wanted.extend((0..items.count()).map(|item| (job, Some(item))));
@@ -154,7 +161,7 @@ fn wanted(decider: &Decider<'_>, plan: &Plan, state: &FlowState) -> BTreeSet<Res
             .values()
             .map(|text| text.text.as_str())
             .collect();
-        name_all(&outputs, plan, state, &mut wanted);
+        name_all(&outputs, &jobs, state, &mut wanted);
         if plan.outputs.is_empty() {
             let last = graph.order().filter(|job| graph.is_last(plan, *job));
             wanted.extend(last.map(|job| (job, None)));
@@ -163,14 +170,17 @@ fn wanted(decider: &Decider<'_>, plan: &Plan, state: &FlowState) -> BTreeSet<Res
     wanted
 }
 
-/// Adds the jobs that these expressions name, with their items.
-fn name_all(texts: &[&str], plan: &Plan, state: &FlowState, wanted: &mut BTreeSet<ResultSlot>) {
-    if texts.is_empty() {
-        return;
-    }
-    for (job, node) in plan.jobs.iter().enumerate() {
-        if texts.iter().any(|text| text.contains(node.name.as_str())) {
-            wanted.insert((job, None));
+/// Adds the jobs that these expressions name, with their items. A word within a text counts as a name, too.
+fn name_all(
+    texts: &[&str],
+    jobs: &HashMap<&str, usize>,
+    state: &FlowState,
+    wanted: &mut BTreeSet<ResultSlot>,
+) {
+    let is_apart = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
+    let words = texts.iter().flat_map(|text| text.split(is_apart));
+    for job in words.filter_map(|word| jobs.get(word).copied()) {
+        if wanted.insert((job, None)) {
             let items = state.jobs[job].items.as_ref().map_or(0, Vec::len);
             wanted.extend((0..items).map(|item| (job, Some(item))));
         }
@@ -202,5 +212,41 @@ fn strings<'v>(value: &'v serde_json::Value, out: &mut Vec<&'v str>) {
         serde_json::Value::Array(items) => items.iter().for_each(|item| strings(item, out)),
         serde_json::Value::Object(map) => map.values().for_each(|item| strings(item, out)),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::run::JobRun;
+
+    /// A name within another word is none.
+    #[test]
+    fn expressions_name_whole_words() {
+        const JOBS: usize = 10_000;
+        let names: Vec<_> = (0..JOBS).map(|at| format!("j{at}")).collect();
+        let jobs: HashMap<_, _> = names.iter().map(String::as_str).zip(0..).collect();
+        let waiting = JobRun {
+            generation: 0,
+            phase: Phase::Waiting,
+            items: None,
+            ended_as: None,
+            stopping: false,
+        };
+        let state = FlowState {
+            jobs: vec![waiting; JOBS],
+            stop: None,
+            compensate: true,
+            ends: 0,
+            retries: 0,
+            retried_at: 0,
+            outcome: None,
+        };
+        let mut wanted = BTreeSet::new();
+        for text in ["{{ j12+1 }} é`${j345.x}`", "xj7 j8x j9_ -j10"] {
+            name_all(&[text], &jobs, &state, &mut wanted);
+        }
+        let expected = [10, 12, 345].map(|job| (job, None));
+        assert_eq!(wanted.into_iter().collect::<Vec<_>>(), expected);
     }
 }

@@ -1,12 +1,12 @@
 //! A step: decides what a changed flow does next, and commits the decisions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use meshwork_broker::flow::{FlowFields, FlowLease, Flows, MAX_MOVES, Moves, StepDone};
 use meshwork_model::context::field::DEPENDENDS;
+use meshwork_model::flow::Plan;
 use meshwork_model::flow::limits::MAX_ITEMS;
-use meshwork_model::flow::{Node, Plan};
 use meshwork_model::job::field::INPUT_NAMES;
 use meshwork_model::keys::context::{ActorId, FlowId, JobKey};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use super::FlowError;
 use super::adopt::{self, PLAIN, TakenUp};
 use super::items;
 use super::node::{self, place};
-use super::results::{ResultSlot, Results};
+use super::results::{self, ResultSlot, Results};
 use super::scheduled;
 use super::sender::{SENT, SINCE, Sender};
 use super::view::{self, View};
@@ -347,12 +347,13 @@ impl Step<'_> {
         let mut result: BTreeMap<&str, String> = BTreeMap::new();
         let mut of_json = Vec::new();
         let is_plain = view.record.contains_key(PLAIN);
+        // Without outputs, the results have the names of their jobs.
+        let jobs = match self.plan.outputs.is_empty() {
+            true => results::places(self.plan),
+            false => HashMap::new(),
+        };
         for (name, value) in &end.result {
-            let is_job = |node: &Node| node.name.as_str() == name;
-            let job = self.plan.outputs.is_empty();
-            let job = job
-                .then(|| self.plan.jobs.iter().position(is_job))
-                .flatten();
+            let job = jobs.get(name.as_str()).copied();
             let (text, is_json) = results.output(job, value);
             let name = if is_plain {
                 adopt::number(name)

@@ -32,6 +32,8 @@ const MAX_ROUNDS: usize = 100;
 /// The end of a run's processes.
 #[derive(Debug)]
 pub(super) struct Ending {
+    /// True if the script may have started: an error is that of its program.
+    pub(super) has_begun: bool,
     pub(super) launched: Launched,
     /// The limit for which the run was ended.
     pub(super) exceeded: Option<LimitExceeded>,
@@ -133,6 +135,7 @@ impl Child {
         self.group = None;
         let Some(launcher) = self.launcher.take() else {
             return status.map(|status| Ending {
+                has_begun: true,
                 launched: Launched::Ended(status),
                 exceeded: None,
                 usage: None,
@@ -144,6 +147,7 @@ impl Child {
             None => end_of_killed(status?, report.has_begun).await,
         };
         Ok(Ending {
+            has_begun: report.has_begun,
             launched,
             exceeded: report.exceeded,
             usage: report.usage,

@@ -191,6 +191,11 @@ impl Process {
         }
         let status = match (ending.launched, &end) {
             (Launched::Ended(status), _) => status,
+            (Launched::NotStarted(error), End::Exited) if !ending.has_begun => {
+                return Err(
+                    NotStarted::of_system("start the launcher of the script", &error).into(),
+                );
+            }
             (Launched::NotStarted(error), End::Exited) => {
                 let (path, handed) = (&self.path, &self.handed);
                 return Err(NotStarted::of_program(&error, path, self.named_by, handed).into());

@@ -76,15 +76,23 @@ fn limit(error: &EvalAltResult, engine: &Engine) -> Option<String> {
     })
 }
 
-/// Returns the hint for a function that only scripts of the type `sal` have.
+/// Returns the hint for a function that only scripts of the type `sal` have, or that these lack.
 #[cfg(feature = "sal")]
 fn not_found(call: &str, engine: &Engine) -> Option<String> {
     let name = call.split(' ').next()?;
     let mut functions = meshwork_sal::functions();
     let is_of_sal = functions.any(|function| function.name == name);
-    (is_of_sal && !super::has_sal(engine)).then(|| {
-        format!("`{name}` is a function of SAL, which scripts of the type sal have: `--type sal`")
-    })
+    let is_name = name.starts_with(|c: char| c.is_alphabetic());
+    match (super::has_sal(engine), is_of_sal) {
+        (false, true) => Some(format!(
+            "`{name}` is a function of SAL, which scripts of the type sal have: `--type sal`"
+        )),
+        (true, true) => Some(format!("SAL has `{name}` with other arguments")),
+        (true, false) if is_name => {
+            Some("`meshwork runtime show sal` lists the functions of SAL".to_owned())
+        }
+        _ => None,
+    }
 }
 
 #[cfg(not(feature = "sal"))]

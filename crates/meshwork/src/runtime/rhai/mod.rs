@@ -31,6 +31,7 @@ mod verdict;
 #[cfg(test)]
 mod tests;
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -94,11 +95,12 @@ impl Runtime for Rhai {
             let cut = CutOnDrop::default();
             let (send, mut ended) = oneshot::channel();
             let limits = limits_of(&job, &inputs);
+            let stack = limits.stack();
             let memory = Memory::watch();
             let (inner, watched) = (Arc::clone(&cut.0), memory.thread());
             let thread = thread::Builder::new()
                 .name("rhai".to_owned())
-                .stack_size(limits.stack());
+                .stack_size(stack);
             let spawned = thread.spawn(move || {
                 watched.this_thread();
                 // The receiver may be gone.
@@ -109,8 +111,7 @@ impl Runtime for Rhai {
                 ));
             });
             if let Err(error) = spawned {
-                let reason = NotStarted::of_system("start a thread for the script", &error);
-                return Report::failed(reason.into());
+                return Report::failed(without_thread(stack, &error));
             }
             let result = tokio::select! {
                 report = &mut ended => return report.unwrap_or_else(|_| super::stopped()),
@@ -134,6 +135,28 @@ impl Runtime for Rhai {
 fn limits_of(job: &Job, inputs: &Inputs) -> Limits {
     let input = job.input.as_ref().map_or(0, Vec::len);
     Limits::for_input(input + inputs.size())
+}
+
+/// Returns the failure of a run whose thread cannot be started: of its job, if the host has room for the stack of a small
+/// input, and else of the worker.
+fn without_thread(stack: usize, error: &io::Error) -> Failure {
+    let least = Limits::for_input(0).stack();
+    let mib = stack >> 20;
+    let cannot = format!("cannot start a thread with a stack of {mib} MiB for the script: {error}");
+    let small = || thread::Builder::new().stack_size(least).spawn(|| {});
+    match stack > least && small().is_ok() {
+        true => {
+            let message = format!(
+                "{cannot}. The stack grows with the input: pass a smaller one, or allow the worker more address space \
+                 (ulimit -v, vm.overcommit_memory)"
+            );
+            Failure::new(FailureKind::Script, message)
+        }
+        false => NotStarted::Worker(format!(
+            "{cannot}. Allow the worker more threads or address space (ulimit -u, ulimit -v, vm.overcommit_memory)"
+        ))
+        .into(),
+    }
 }
 
 /// Ends the script when the run is dropped.

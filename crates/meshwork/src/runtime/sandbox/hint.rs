@@ -151,10 +151,17 @@ fn beside(text: &str, folder: &Path, says: &dyn Fn(&[&str]) -> bool) -> Option<S
         );
     }
     let is_elsewhere = |path: &Path| !path.starts_with(folder);
-    (says(MISSING) && !paths(text).any(is_elsewhere)).then(|| {
+    (says(MISSING) && !is_program(text) && !paths(text).any(is_elsewhere)).then(|| {
         "a script runs alone in a folder of its own: pass a file with `--input @FILE`, or name it by its whole path"
             .to_owned()
     })
+}
+
+/// Returns true if a text tells of a program of `PATH` that SAL cannot start.
+fn is_program(text: &str) -> bool {
+    let named = text.split_once("cannot start `");
+    let name = named.and_then(|(_, rest)| rest.split_once('`'));
+    name.is_some_and(|(name, _)| !name.contains('/'))
 }
 
 /// Returns the path that a worker could show: this one, or its folder if this one does not exist; `None` if the folder does
@@ -277,6 +284,7 @@ mod tests {
             "No such file or directory: 'here.csv'",
             "No such file or directory: '/run/folder/work/x'",
             "cat: data.csv: No such file or directory",
+            "cannot start `./helper.sh`: No such file or directory (os error 2)",
         ] {
             for profile in [Profile::Open, Profile::Strict] {
                 let said = hint(profile, text);
@@ -297,6 +305,7 @@ mod tests {
             "No such file or directory: '/nonexistent/x'",
             "No such file or directory: '/shown/x'",
             "No such file or directory: '/usr/lib/x'",
+            "cannot start `for`: No such file or directory (os error 2)",
         ] {
             assert_eq!(hint(Profile::Strict, text), "", "{text}");
         }

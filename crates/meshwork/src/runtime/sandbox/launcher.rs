@@ -102,7 +102,8 @@ fn start(mut args: impl Iterator<Item = OsString>) -> Result<Launch, Fault> {
     descriptors::close_all_but_standard()?;
     let worker = Worker::on_stdin()?;
     let (inherited, orders) = worker.orders()?;
-    let group = Group::create(&orders.groups, &orders.confinement.limits)?;
+    let group = Group::create(&orders.groups, &orders.confinement.limits);
+    let group = group.map_err(Fault::Confinement)?;
     if orders.isolation == Isolation::Namespaces {
         namespaces::enter(&orders.confinement.limits).map_err(Fault::Confinement)?;
     }
@@ -122,7 +123,8 @@ fn start(mut args: impl Iterator<Item = OsString>) -> Result<Launch, Fault> {
     let mut command = again(CONFINE);
     command.arg(&folder).args(args).stdin(theirs);
     worker.begin(None);
-    let script = watch.group().start(|| command.spawn())?;
+    let script = watch.group().start(|| command.spawn());
+    let script = script.map_err(Fault::Confinement)??;
     let script = Script::of(&script)?;
     Ok(Launch {
         folder: root,

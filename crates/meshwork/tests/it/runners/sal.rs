@@ -214,6 +214,16 @@ async fn outcomes_and_constants_are_those_of_a_script() {
         ("Permanent(\"never\")", FailureKind::Permanent, "never"),
         ("Snooze(2)", FailureKind::Snoozed, "2s"),
         ("fn f() { f() } f()", FailureKind::Script, "Stack overflow"),
+        (
+            "nowhere(1)",
+            FailureKind::Script,
+            "`meshwork runtime show sal` lists",
+        ),
+        (
+            "mkdir(1, 2)",
+            FailureKind::Script,
+            "SAL has `mkdir` with other arguments",
+        ),
     ] {
         let report = run("sal", script(text)).await;
         let failure = failure(&report);

@@ -30,24 +30,28 @@ pub(super) fn listen(
     let options = pool.connect_options();
     let mut tasks = JoinSet::new();
     tasks.spawn(async move {
-        let (mut backoff, mut is_said) = (Backoff::new(), false);
+        let (mut backoff, mut is_said, mut is_direct) = (Backoff::new(), false, false);
         loop {
-            match timeout(probe, is_pooled(&options)).await {
-                Ok(Ok(true)) => {
-                    info!(
-                        "the database is behind a pooler, which passes no notifications: outbox rows are found by polling"
-                    );
-                    return std::future::pending().await;
+            let error = match is_direct {
+                false => match within(probe, is_pooled(&options)).await {
+                    Ok(true) => {
+                        info!(
+                            "the database is behind a pooler, which passes no notifications: outbox rows are found by polling"
+                        );
+                        return std::future::pending().await;
+                    }
+                    Ok(false) => {
+                        is_direct = true;
+                        continue;
+                    }
+                    Err(error) => error,
+                },
+                true => {
+                    let heard = receive(&options, &channel, &wakeup, probe, &mut backoff, &mut is_said);
+                    let Err(error) = heard.await;
+                    error
                 }
-                Ok(Ok(false)) => {}
-                // The relay reports an outage.
-                Ok(Err(_)) | Err(_) => {
-                    backoff.wait().await;
-                    continue;
-                }
-            }
-            let heard = receive(&options, &channel, &wakeup, probe, &mut backoff, &mut is_said);
-            let Err(error) = heard.await;
+            };
             match std::mem::replace(&mut is_said, true) {
                 false => warn!(%error, "outbox notifications interrupted: rows are found by polling"),
                 true => debug!(%error, "outbox notifications interrupted"),
@@ -117,11 +121,17 @@ async fn receive(
 /// Asks the server whether the connection listens. The answer has to come within `bound`.
 async fn check(listener: &mut PgListener, bound: Duration) -> Result<(), sqlx::Error> {
     let channels = sqlx::raw_sql("SELECT pg_listening_channels()").fetch_optional(listener);
-    let lost = |kind: io::ErrorKind| sqlx::Error::from(io::Error::from(kind));
-    match timeout(bound, channels).await {
-        Ok(Ok(Some(_))) => Ok(()),
-        Ok(Ok(None)) => Err(lost(io::ErrorKind::NotConnected)),
-        Ok(Err(error)) => Err(error),
-        Err(_) => Err(lost(io::ErrorKind::TimedOut)),
+    match within(bound, channels).await? {
+        Some(_) => Ok(()),
+        None => Err(io::Error::from(io::ErrorKind::NotConnected).into()),
     }
+}
+
+/// Returns the answer of a server, or an error if it does not come within `bound`.
+async fn within<T>(
+    bound: Duration,
+    answer: impl Future<Output = Result<T, sqlx::Error>>,
+) -> Result<T, sqlx::Error> {
+    let answer = timeout(bound, answer).await;
+    answer.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
 }

@@ -6,9 +6,10 @@ mod openrpc;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use schemars::Schema;
 use schemars::generate::SchemaSettings;
-use schemars::transform::ReplaceBoolSchemas;
-use serde_json::{Map, Value};
+use schemars::transform::{RecursiveTransform, ReplaceBoolSchemas};
+use serde_json::{Map, Value, json};
 
 use super::METHODS;
 
@@ -50,6 +51,7 @@ impl Schemas {
                     settings.meta_schema = None;
                 })
                 .with_transform(no_booleans)
+                .with_transform(RecursiveTransform(write_nullable_list))
         };
         let mut params = settings().for_deserialize().into_generator();
         let mut results = settings().for_serialize().into_generator();
@@ -86,9 +88,20 @@ impl Schemas {
     }
 }
 
+/// Writes a list that may be null as two schemas: many generators of clients take no list of types with it.
+fn write_nullable_list(schema: &mut Schema) {
+    let types = schema.get("type").and_then(Value::as_array);
+    let is_it = types.is_some_and(|types| types.iter().any(|it| it == "array"));
+    if let Some(items) = is_it.then(|| schema.remove("items")).flatten() {
+        schema.remove("type");
+        let either = json!([{"type": "array", "items": items}, {"type": "null"}]);
+        schema.insert("anyOf".to_owned(), either);
+    }
+}
+
 /// Name and version of the API.
 fn info() -> Value {
-    serde_json::json!({
+    json!({
         "title": "Meshwork",
         "summary": "Jobs, queues and flows on Redis",
         "version": env!("CARGO_PKG_VERSION"),

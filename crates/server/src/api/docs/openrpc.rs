@@ -1,6 +1,6 @@
 //! The OpenRPC 1.3.2 document.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{Schemas, info};
 use crate::api::METHODS;
@@ -39,14 +39,7 @@ pub(super) fn document() -> Value {
                 .collect::<Vec<_>>()
         })
         .collect();
-    let errors: serde_json::Map<String, Value> = ERRORS
-        .iter()
-        .map(|(code, message)| {
-            let error = json!({"code": code.rpc(), "message": message});
-            (code.as_str().to_owned(), error)
-        })
-        .collect();
-    json!({
+    let mut document = json!({
         "openrpc": "1.3.2",
         "info": {
             "title": info()["title"],
@@ -55,8 +48,50 @@ pub(super) fn document() -> Value {
             "license": info()["license"],
         },
         "methods": methods,
-        "components": {"schemas": schemas.definitions, "errors": errors},
-    })
+    });
+    let is_object = |schema: &Value| schema.get("properties").is_some();
+    let definitions = schemas.definitions.into_iter();
+    let (mut objects, others): (Map<_, _>, Map<_, _>) =
+        definitions.partition(|(_, schema)| is_object(schema));
+    objects.values_mut().for_each(give_defaults);
+    document["components"] = json!({"schemas": objects});
+    write_out(&mut document, &others);
+    document
+}
+
+/// Writes schemas of no objects where they are used: generators of clients make types of objects alone.
+fn write_out(value: &mut Value, others: &Map<String, Value>) {
+    match value {
+        Value::Object(fields) => {
+            let name = fields.get("$ref").and_then(Value::as_str);
+            let name = name.and_then(|path| path.rsplit('/').next());
+            if let Some(Value::Object(schema)) = name.and_then(|name| others.get(name)) {
+                fields.remove("$ref");
+                for (name, value) in schema {
+                    fields.entry(name).or_insert_with(|| value.clone());
+                }
+            }
+            fields
+                .values_mut()
+                .for_each(|value| write_out(value, others));
+        }
+        Value::Array(all) => all.iter_mut().for_each(|value| write_out(value, others)),
+        _ => {}
+    }
+}
+
+/// Gives fields that may be missing their default: some generators require all fields without one.
+fn give_defaults(schema: &mut Value) {
+    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    let properties = schema["properties"].as_object_mut();
+    for (name, property) in properties.into_iter().flatten() {
+        let is_list = property["type"] == "array";
+        let is_missing = !required.iter().any(|it| it == name);
+        if let (true, Value::Object(fields)) = (is_missing, property) {
+            let default = if is_list { json!([]) } else { Value::Null };
+            fields.entry("default").or_insert(default);
+        }
+    }
 }
 
 fn description(name: &str, method: &Method, schemas: &Schemas) -> Value {
@@ -77,7 +112,7 @@ fn description(name: &str, method: &Method, schemas: &Schemas) -> Value {
     params.sort_by_key(|param| param["required"] != true);
     let errors: Vec<_> = ERRORS
         .iter()
-        .map(|(code, _)| json!({"$ref": format!("#/components/errors/{}", code.as_str())}))
+        .map(|(code, message)| json!({"code": code.rpc(), "message": message}))
         .collect();
     let summary = match name == method.name {
         true => method.summary.to_owned(),

@@ -229,10 +229,12 @@ pub(crate) async fn run(
                 if method.takes_job {
                     fields = of_job(fields)?;
                 }
-                // Any of them may wait for a job.
-                unless_away(&broker, true, (method.run)(call, fields)).await
+                (method.run)(call, fields).await
             };
-            watched.while_allowed(run).await
+            // It is large, and would be copied.
+            let run = Box::pin(watched.while_allowed(run));
+            // Any of them may wait for a job.
+            unless_away(&broker, true, run).await
         }
         .await,
     )

@@ -27,7 +27,8 @@ use meshwork_model::api_key::Scope;
 use meshwork_model::keys::context::ActorId;
 use tokio_util::sync::CancellationToken;
 
-use super::access::Access;
+use super::access::{Access, KeyRing};
+use super::away::unless_away;
 use super::call::{Call, Calls};
 use super::error::{ApiError, Code};
 use super::method::HttpVerb;
@@ -125,6 +126,12 @@ impl Api {
     /// State that all calls share.
     pub(crate) fn calls(&self) -> &Calls {
         &self.0.calls
+    }
+
+    /// The keys of the store.
+    #[must_use]
+    pub fn keys(&self) -> KeyRing {
+        self.0.calls.rights.clone()
     }
 
     /// The followed streams.
@@ -228,8 +235,11 @@ async fn metrics(
 ) -> Result<Page, Problem> {
     let call = shared.call(access);
     call.access.check(Scope::Viewer, "/metrics")?;
-    call.outside(Scope::Viewer, "/metrics").await?;
-    Ok(text(&shared.metrics, &headers).await)
+    let page = async {
+        call.outside(Scope::Viewer, "/metrics").await?;
+        Ok(text(&shared.metrics, &headers).await)
+    };
+    Ok(unless_away(call.client.broker(), false, page).await?)
 }
 
 async fn openapi() -> Response {

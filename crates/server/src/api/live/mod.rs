@@ -115,7 +115,8 @@ impl Live {
         })?;
         let from = from.unwrap_or(Position::START);
         let places = (place, self.pages.clone(), holder);
-        Ok(feed.subscribe(Topic::All, Some(from), places).await?)
+        let subscribes = async { Ok(feed.subscribe(Topic::All, Some(from), places).await?) };
+        unless_away(broker, false, subscribes).await
     }
 
     /// Takes the place of a feed: of a log, or of the events of a context.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::new_job::NewJobParams;
 use crate::api::call::Call;
-use crate::api::error::ApiError;
+use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
 use crate::api::params::{self, Span, parse};
 
@@ -104,8 +104,21 @@ async fn create(call: Call, params: CreateParams) -> Result<Reply<BatchView>, Ap
             request = request.on(kind, job.request(&call)?);
         }
     }
-    let batch = request.open().await?;
-    Ok(Reply::new(&BatchView::from(&batch.status().await?)))
+    let is_named = params.id.is_some();
+    if is_named {
+        request = request.request_digest(&call.digest);
+    }
+    let status = request.open().await?.status().await?;
+    if is_named && status.request_digest.as_ref() != Some(&call.digest) {
+        let message = format!(
+            "there is a batch {} already, made with other parameters",
+            status.id
+        );
+        return Err(
+            ApiError::new(Code::Conflict, message).hint("give another id, or the same parameters")
+        );
+    }
+    Ok(Reply::new(&BatchView::from(&status)))
 }
 
 /// Jobs of a batch.
@@ -153,6 +166,7 @@ async fn get(call: Call, params: IdParams) -> Result<Reply<BatchView>, ApiError>
 #[serde(deny_unknown_fields, rename = "BatchListParams")]
 struct ListParams {
     /// Greatest number of batches, 1 to 1000. Default: 100. A page may have fewer, although more follow.
+    #[schemars(range(min = 1, max = 1000))]
     limit: Option<usize>,
     /// `next` of the page before.
     cursor: Option<String>,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use meshwork::context::ContextError;
+use meshwork::context::{Caller, ContextError, ContextHandle};
 use meshwork::view::{ActorView, ContextSummary, ContextView};
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::api_key::Scope;
@@ -70,6 +70,7 @@ async fn get(call: Call, params: ContextParams) -> Result<Reply<ContextView>, Ap
 #[serde(deny_unknown_fields, rename = "PageParams")]
 pub(super) struct PageParams {
     /// Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow.
+    #[schemars(range(min = 1, max = 1000))]
     limit: Option<usize>,
     /// `next` of the page before.
     cursor: Option<String>,
@@ -101,14 +102,20 @@ async fn list(call: Call, params: PageParams) -> Result<Reply<ContextPage>, ApiE
     let slots = call.node().slots().await?;
     let mut contexts = Vec::new();
     for context in &page {
-        match context.may(&caller, Object::Context, Operation::Read).await {
-            Ok(true) => contexts.push(ContextSummary::new(context, slots.as_ref())),
-            // Deleted meanwhile, or damaged: one context must not hide the others.
-            Ok(false) | Err(ContextError::NoContext(_) | ContextError::Record(_)) => {}
-            Err(error) => return Err(error.into()),
+        if may_read(context, &caller).await? {
+            contexts.push(ContextSummary::new(context, slots.as_ref()));
         }
     }
     Ok(Reply::new(&ContextPage { contexts, next }))
+}
+
+/// Returns true if a caller may read a context. One that was deleted meanwhile, or is damaged, must not hide the others.
+async fn may_read(context: &ContextHandle, caller: &Caller) -> Result<bool, ApiError> {
+    match context.may(caller, Object::Context, Operation::Read).await {
+        Ok(may) => Ok(may),
+        Err(ContextError::NoContext(_) | ContextError::Record(_)) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// An actor.
@@ -128,13 +135,8 @@ async fn visible(call: &Call) -> Result<Option<BTreeSet<ActorId>>, ApiError> {
     }
     let mut seen = BTreeSet::from([caller.id()]);
     for context in call.node().contexts().await? {
-        if call.check_context(context.id()).is_err() {
+        if call.check_context(context.id()).is_err() || !may_read(&context, &caller).await? {
             continue;
-        }
-        match context.may(&caller, Object::Context, Operation::Read).await {
-            Ok(true) => {}
-            Ok(false) | Err(ContextError::NoContext(_) | ContextError::Record(_)) => continue,
-            Err(error) => return Err(error.into()),
         }
         let record = context.show(&caller).await?;
         seen.extend([record.admins, record.readers, record.executors].concat());

@@ -66,6 +66,7 @@ pub(super) struct ListParams {
     #[serde(default)]
     spread: bool,
     /// Greatest number of letters, 1 to 1000. Default: 100. A page may have fewer, although more follow.
+    #[schemars(range(min = 1, max = 1000))]
     limit: Option<usize>,
     /// `next` of the page before.
     cursor: Option<String>,

@@ -228,6 +228,7 @@ struct ListParams {
     /// Only flows of this name, and those that a schedule of this name has started: the latest 1000 of them.
     name: Option<String>,
     /// Greatest number of flows, 1 to 1000. Default: 100.
+    #[schemars(range(min = 1, max = 1000))]
     limit: Option<usize>,
     /// `next` of the page before.
     cursor: Option<String>,

@@ -111,7 +111,8 @@ struct RetryParams {
     /// Number of the flow.
     id: u32,
     /// Jobs to start at, as `fetch`, or `parse[3]` for an item of a `foreach`.
-    from: Vec<String>,
+    #[serde(alias = "from")]
+    from_jobs: Vec<String>,
     /// True to expand each named `foreach` again, instead of running the items that did not finish.
     #[serde(default)]
     all: bool,
@@ -130,14 +131,14 @@ impl RetryParams {
             };
             let item = item.strip_suffix(']').and_then(|item| item.parse().ok());
             let wrong = || {
-                let message = format!("from: {text:?} is no job and no item, as parse[3]");
+                let message = format!("from_jobs: {text:?} is no job and no item, as parse[3]");
                 ApiError::invalid(message)
             };
             Ok(RetryFrom::Item(job.to_owned(), item.ok_or_else(wrong)?))
         };
-        match self.from.is_empty() {
-            true => Err(ApiError::invalid("from: name a job to start at")),
-            false => self.from.iter().map(start).collect(),
+        match self.from_jobs.is_empty() {
+            true => Err(ApiError::invalid("from_jobs: name a job to start at")),
+            false => self.from_jobs.iter().map(start).collect(),
         }
     }
 }

@@ -48,6 +48,7 @@ struct LogsParams {
     /// Only lines after the line with this id.
     after: Option<String>,
     /// Greatest number of lines, 1 to 1000. Default: 1000.
+    #[schemars(range(min = 1, max = 1000))]
     limit: Option<usize>,
     /// Number of its context; none if it is of no context.
     context: Option<u32>,
@@ -107,6 +108,7 @@ struct EventsParams {
     /// Id of the job.
     id: String,
     /// Greatest number of events, 1 to 1000. Default: 100.
+    #[schemars(range(min = 1, max = 1000))]
     limit: Option<usize>,
     /// Only events after this id: the oldest of them first, instead of the newest events.
     after: Option<String>,

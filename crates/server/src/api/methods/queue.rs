@@ -201,6 +201,7 @@ struct ListParams {
     #[serde(default)]
     spread: bool,
     /// Greatest number of queues, 1 to 1000. Default: 100.
+    #[schemars(range(min = 1, max = 1000))]
     limit: Option<usize>,
     /// `next` of the page before.
     cursor: Option<String>,

@@ -44,9 +44,9 @@ struct QueueHistory {
 #[derive(Debug, Serialize, JsonSchema)]
 struct QueueHour {
     /// Begin (RFC 3339).
-    from: String,
+    start_at: String,
     /// End (RFC 3339): an hour later, or more if no worker ran meanwhile.
-    to: String,
+    end_at: String,
     /// Counts; null if the counters were reset meanwhile.
     counts: Option<HourCounts>,
 }
@@ -69,8 +69,8 @@ struct HourCounts {
 impl From<&HistorySpan> for QueueHour {
     fn from(span: &HistorySpan) -> Self {
         Self {
-            from: time::iso(span.from_ms),
-            to: time::iso(span.to_ms),
+            start_at: time::iso(span.from_ms),
+            end_at: time::iso(span.to_ms),
             counts: span.counters.map(|of| HourCounts {
                 stored: of.stored,
                 finished: of.finished,

@@ -102,6 +102,7 @@ struct ListParams {
     /// Number of the context.
     context: u32,
     /// Greatest number of runners, 1 to 1000. Default: 100.
+    #[schemars(range(min = 1, max = 1000))]
     limit: Option<usize>,
     /// `next` of the page before.
     cursor: Option<String>,

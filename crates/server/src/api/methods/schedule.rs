@@ -135,6 +135,7 @@ async fn get(call: Call, params: NameParams) -> Result<Reply<ScheduleView>, ApiE
 #[serde(deny_unknown_fields, rename = "ScheduleListParams")]
 struct ListParams {
     /// Greatest number of schedules, 1 to 1000. Default: 100. A page may have fewer, although more follow.
+    #[schemars(range(min = 1, max = 1000))]
     limit: Option<usize>,
     /// `next` of the page before.
     cursor: Option<String>,

@@ -243,6 +243,7 @@ async fn pass(
     // A probe has its answer before its connection may be evicted.
     let _busy = is_probe.then(|| permit.busy());
     let (mut head, body) = request.into_parts();
+    let checks = permit.busy();
     let (verdict, origin) = match guard.source(&head, &permit, is_probe) {
         Ok(origin) => {
             if origin.is_some() {
@@ -255,6 +256,8 @@ async fn pass(
         }
         Err(refusal) => (Verdict::Refused(refusal), None),
     };
+    // A client whose key cannot be checked, since the store is away, has its refusal before its connection may be evicted.
+    let _refuses = matches!(verdict, Verdict::Refused(_)).then_some(checks);
     // After a transfer encoding, a proxy in front may see the next request at another place.
     let mut closes = permit.is_reserved() || head.headers.contains_key(TRANSFER_ENCODING);
     let mut response = match verdict {

@@ -198,7 +198,7 @@ fn jobs(caller: &Caller, flow: &Flow, is_ended: bool) -> Markup {
                     td { (state(&job.status)) }
                     td { @if let Some(ran) = between(job.started_at.as_deref(), job.ended_at.as_deref()) { (duration(ran)) } }
                     td.wide { @if let Some(error) = &job.error { span.bad { (cell_of(error, 120)) } } }
-                    td.buttons { @if is_ended { (button(caller, ("flow.retry", "Retry from here"), &[("id", &id), ("from", &job.name)])) } }
+                    td.buttons { @if is_ended { (button(caller, ("flow.retry", "Retry from here"), &[("id", &id), ("from_jobs", &job.name)])) } }
                 }
                 @for (at, item) in job.items.iter().enumerate().take(200) { (item_line(caller, job, (at, item))) }
             } }

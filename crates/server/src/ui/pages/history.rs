@@ -20,8 +20,8 @@ const HEIGHT: f64 = 80.0;
 /// An hour.
 #[derive(Debug, Deserialize)]
 struct Hour {
-    from: String,
-    to: String,
+    start_at: String,
+    end_at: String,
     counts: Option<Counts>,
 }
 
@@ -77,7 +77,7 @@ fn bars(caller: &Caller, hours: &[Hour]) -> Markup {
     let first = (caller.now_ms / HOUR_MS).saturating_sub(HOURS - 1);
     let tall = |count: u64| count as f64 / most * HEIGHT;
     let placed = hours.iter().filter_map(|hour| {
-        let at = time::parse_iso(&hour.to)?.saturating_sub(1) / HOUR_MS;
+        let at = time::parse_iso(&hour.end_at)?.saturating_sub(1) / HOUR_MS;
         Some((
             at.checked_sub(first)?.min(HOURS - 1) * STEP,
             hour,
@@ -89,7 +89,7 @@ fn bars(caller: &Caller, hours: &[Hour]) -> Markup {
             @for (x, hour, counts) in placed {
                 @let (good, bad) = (tall(counts.finished), tall(counts.failed));
                 g {
-                    title { (hour.from) ": " (number(counts.finished)) " finished, " (number(counts.failed)) " failed, " (number(counts.stored)) " stored" }
+                    title { (hour.start_at) ": " (number(counts.finished)) " finished, " (number(counts.failed)) " failed, " (number(counts.stored)) " stored" }
                     rect.space x=(x) y="0" width=(STEP - 2) height=(HEIGHT) {}
                     rect.finished x=(x) y=(format!("{:.1}", HEIGHT - good)) width=(STEP - 2) height=(format!("{good:.1}")) {}
                     rect.failed x=(x) y=(format!("{:.1}", HEIGHT - good - bad)) width=(STEP - 2) height=(format!("{bad:.1}")) {}

@@ -6,8 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::PublicKey;
 
-/// Pause between two attempts to send a message that was not acknowledged.
+/// Pause between two attempts to send a short message that was not acknowledged.
 pub const RETRY_MS: u64 = 100;
+/// Bytes for which the pause is a millisecond longer: a busy machine would get further copies of a long message before it has read
+/// the first one.
+const RETRY_BYTES: u64 = 250;
 /// Time after which a message that did not arrive is aborted.
 pub const ABORTED_MS: u64 = 300_000;
 /// Time after which the status of a message is unknown.
@@ -186,7 +189,7 @@ impl Daemon {
             if now >= out.created_ms.saturating_add(ABORTED_MS) {
                 out.sent = Sent::Aborted;
             } else if now >= out.next_ms && out.data.dst != self.pk {
-                out.next_ms = now + RETRY_MS;
+                out.next_ms = now + RETRY_MS + out.data.payload.len() as u64 / RETRY_BYTES;
                 if never_arrives(out.data.payload.len()) {
                     out.sent = Sent::Sending;
                 }

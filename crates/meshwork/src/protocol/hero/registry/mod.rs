@@ -129,7 +129,7 @@ impl Present {
         patience: Duration,
     ) -> Result<(), Error> {
         let (began, mut backoff) = (Instant::now(), Backoff::new());
-        let tries = Tries::within(REPEAT_FOR);
+        let mut tries = Tries::within(REPEAT_FOR);
         let mut first: Option<Rival> = None;
         loop {
             match self.try_register(broker).await {

@@ -284,7 +284,7 @@ impl Mounts {
 }
 
 /// Decodes a path of mountinfo, in which blanks, tabs, newlines and backslashes are octal numbers.
-fn unescape(text: &str) -> PathBuf {
+pub(in super::super) fn unescape(text: &str) -> PathBuf {
     let mut path = text.to_owned();
     for (code, character) in [
         ("\\040", " "),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use meshwork_model::sandbox::{Limit, Limits};
 use rustix::io::Errno;
 
+use super::super::confine::unescape;
 use super::{Counts, Hierarchies, Hierarchy, Part, Version, pids, write};
 
 /// Group of this process in a subtree of version 2 that is its own: a group with controllers for others has no processes.
@@ -75,7 +76,7 @@ fn own_groups(mounts: &str, own: &str) -> Vec<Own> {
         };
         if counts != Counts::default()
             && let Some((top, root)) = mount_of(mounts, version, controllers)
-            && let Ok(below) = Path::new(path).strip_prefix(root)
+            && let Ok(below) = Path::new(path).strip_prefix(&root)
             && below
                 .components()
                 .all(|part| part != std::path::Component::ParentDir)
@@ -93,11 +94,7 @@ fn own_groups(mounts: &str, own: &str) -> Vec<Own> {
 }
 
 /// Returns the mount point of a hierarchy, and its group there.
-fn mount_of<'a>(
-    mounts: &'a str,
-    version: Version,
-    controllers: &str,
-) -> Option<(PathBuf, &'a Path)> {
+fn mount_of(mounts: &str, version: Version, controllers: &str) -> Option<(PathBuf, PathBuf)> {
     mounts.lines().find_map(|line| {
         let (place, kind) = line.split_once(" - ")?;
         let mut place = place.split(' ').skip(3);
@@ -111,7 +108,7 @@ fn mount_of<'a>(
                 name == "cgroup" && controllers.split(',').all(has)
             }
         };
-        is_it.then(|| (PathBuf::from(point), Path::new(root)))
+        is_it.then(|| (unescape(point), unescape(root)))
     })
 }
 
@@ -277,6 +274,9 @@ mod tests {
         assert_eq!(groups(mounts, "0::/docker/1/../2\n"), []);
         assert_eq!(groups("", "0::/\n"), []);
         assert_eq!(groups(mounts, "garbage\n"), []);
+        let mounts = "30 20 0:25 /a\\040b /my\\040\\134groups rw - cgroup2 cgroup rw,nsdelegate\n";
+        let found = groups(mounts, "0::/a b/x y\n");
+        assert_eq!(found[0].2, Path::new("/my \\groups/x y"));
     }
 
     /// A tree of plain files, which is no tree of control groups, but has the same files.

@@ -33,6 +33,10 @@ const NEAR: u64 = 16;
 const MAX_SAME: usize = 100;
 /// Most groups that one search removes: those of two thousand killed launchers, in a second.
 const MAX_SWEPT: usize = 2_000;
+/// Longest time of a search: processes that do not end are left to the next one.
+const SWEEPING: Duration = Duration::from_secs(5);
+/// Most groups of a run that are looked at in a turn: a script may make some.
+const MAX_BELOW: usize = 1_000;
 
 /// Version of control groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,11 +110,13 @@ impl Hierarchies {
 
     /// Removes the groups of launchers that were killed, and ends the processes in them.
     pub(super) fn sweep(&self) {
+        let until = Instant::now() + SWEEPING;
         for hierarchy in &self.0 {
             let entries = fs::read_dir(&hierarchy.base).into_iter().flatten();
             let names = entries.flatten().map(|entry| entry.file_name());
             let runs = names.filter(|name| name.to_string_lossy().starts_with(RUN));
-            for name in runs.take(MAX_SWEPT) {
+            let swept = runs.take(MAX_SWEPT);
+            for name in swept.take_while(|_| Instant::now() < until) {
                 let folder = hierarchy.base.join(name);
                 // Locked ones have a launcher. Others may be gone meanwhile.
                 if let Ok(_locked) = lock(&folder) {
@@ -200,13 +206,18 @@ impl Group {
         Ok(group)
     }
 
-    /// Calls a function that starts a process, which is in the groups from its start on.
-    pub(super) fn start<T>(&self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    /// Calls a function that starts a process, which is in the groups from its start on. Errors are those of the groups.
+    pub(super) fn start<T>(&self, start: impl FnOnce() -> T) -> io::Result<T> {
         let go = |to: fn(&Part) -> &Path| {
-            let mut parts = self.0.iter();
-            parts.try_for_each(|part| write(&to(part).join(part.hierarchy.tasks()), "0"))
+            self.0.iter().try_for_each(|part| {
+                let group = to(part);
+                write(&group.join(part.hierarchy.tasks()), "0").map_err(|error| {
+                    let group = group.display();
+                    io::Error::other(format!("cannot enter the control group {group}: {error}"))
+                })
+            })
         };
-        let started = go(|part| &part.folder).and_then(|()| start());
+        let started = go(|part| &part.folder).map(|()| start());
         go(|part| &part.hierarchy.home)?;
         started
     }
@@ -375,7 +386,7 @@ fn lock(folder: &Path) -> io::Result<File> {
     }
 }
 
-/// Ends all processes of a locked group, and removes it.
+/// Ends all processes of a locked group and of those below it, and removes them.
 fn remove(folder: &Path) {
     let until = Instant::now() + ENDING;
     while let Err(error) = fs::remove_dir(folder) {
@@ -383,14 +394,35 @@ fn remove(folder: &Path) {
         if !is_busy || Instant::now() > until {
             return;
         }
-        // Of version 2, from Linux 5.14 on.
+        let groups = with_those_below(folder);
+        // Of version 2, from Linux 5.14 on. It ends those below, too.
         if write(&folder.join("cgroup.kill"), "1").is_err() {
-            pids(folder).into_iter().for_each(|pid| kill(folder, pid));
+            let kill_all = |group: &PathBuf| pids(group).into_iter().for_each(|it| kill(group, it));
+            groups.iter().for_each(kill_all);
+        }
+        for group in groups.iter().rev() {
+            // Fails while it has processes or groups.
+            let _ = fs::remove_dir(group);
         }
         if wait_for(&mut [], Some(AGAIN)).is_err() {
             return;
         }
     }
+}
+
+/// Returns a group and those below it, each before those below it.
+fn with_those_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = vec![folder.to_owned()];
+    let mut at = 0;
+    while let Some(group) = found.get(at) {
+        let entries = fs::read_dir(group).into_iter().flatten().flatten();
+        let groups = entries.filter(|entry| entry.file_type().is_ok_and(|it| it.is_dir()));
+        let room = MAX_BELOW.saturating_sub(found.len());
+        let groups: Vec<_> = groups.take(room).map(|entry| entry.path()).collect();
+        found.extend(groups);
+        at += 1;
+    }
+    found
 }
 
 fn pids(folder: &Path) -> Vec<Pid> {
@@ -424,7 +456,7 @@ mod tests {
         let make = || {
             let group = Group::create(&hierarchies, &Limits::NONE).unwrap();
             let sleep = || std::process::Command::new("sleep").arg("1000").spawn();
-            let child = group.start(sleep).unwrap();
+            let child = group.start(sleep).unwrap().unwrap();
             (group, child)
         };
         let (killed, mut its_child) = make();
@@ -435,6 +467,13 @@ mod tests {
         let [of_killed, of_running] = [folders(&killed), folders(&running)];
         let pid = Pid::from_raw(its_child.id().cast_signed()).unwrap();
         assert!(of_killed.iter().all(|folder| pids(folder) == [pid]));
+        // Groups that the run has made.
+        let made: Vec<PathBuf> = of_killed.iter().map(|folder| folder.join("a/b")).collect();
+        for (folder, part) in made.iter().zip(&killed.0) {
+            fs::create_dir_all(folder).unwrap();
+            let tasks = folder.join(part.hierarchy.tasks());
+            write(&tasks, &pid.to_string()).unwrap();
+        }
         // As the kernel does for a killed launcher.
         for part in &killed.0 {
             flock(&part._locked, FlockOperation::Unlock).unwrap();
