@@ -1,5 +1,5 @@
 //! Functions of SAL, the system abstraction layer of Hero, for Rhai scripts: names, signatures and answers of the published
-//! crates `sal-*`. The functions for text are those of `sal-text`; the others are own code, because the published crates
+//! crates `sal-*`. The functions for text are those of `sal-text` but for [`text`]; the others are own code, because the published crates
 //! print to the terminal or keep global state.
 //!
 //! Scripts change the current folder, so each script needs a process of its own. This crate confines nothing.
@@ -15,6 +15,7 @@ mod postgresclient;
 mod process;
 mod redisclient;
 mod table;
+mod text;
 mod zinit;
 
 use std::any::TypeId;
@@ -30,6 +31,7 @@ pub use table::{Function, Kind, functions};
 /// The functions for text cannot be registered.
 pub fn register(engine: &mut Engine) -> Result<(), Box<EvalAltResult>> {
     sal_text::rhai::register_text_module(engine)?;
+    text::register(engine);
     os::register(engine);
     process::register(engine);
     net::register(engine);

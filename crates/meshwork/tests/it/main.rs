@@ -24,6 +24,7 @@ mod nooble;
 mod outage;
 mod pages;
 mod protocols;
+mod refused_slots;
 mod runners;
 mod settings;
 mod shared_calls;

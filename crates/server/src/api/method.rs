@@ -277,8 +277,12 @@ fn places_of<P: JsonSchema>() -> Vec<&'static str> {
 
 /// Returns true if a parameter selects a place.
 fn selects(params: &Params, name: &str) -> bool {
-    let given = params.get(name).map(|given| given.get());
-    !matches!(given, None | Some("null" | "false"))
+    match params.get(name).map(|given| given.get()) {
+        None | Some("null") => false,
+        // A context that is no number is an error, and not the same as none.
+        Some("false") => name == "context",
+        Some(_) => true,
+    }
 }
 
 /// Calls a method on a store, as who may call all of them; in contexts as this actor.
@@ -378,5 +382,27 @@ impl<R: Serialize> Reply<R> {
     fn written(self) -> Result<Box<RawValue>, ApiError> {
         let failed = |error| ApiError::new(Code::Internal, format!("result not written: {error}"));
         self.json.map_err(failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_selected_by_more_than_null() {
+        for (given, context, spread) in [
+            ("null", false, false),
+            ("false", true, false),
+            ("true", true, true),
+            ("7", true, true),
+        ] {
+            let given = || RawValue::from_string(given.to_owned()).unwrap();
+            let names = ["context", "spread"].map(str::to_owned);
+            let params = names.map(|name| (name, given())).into_iter().collect();
+            let selected = ["context", "spread"].map(|name| selects(&params, name));
+            assert_eq!(selected, [context, spread]);
+        }
+        assert!(!selects(&Params::new(), "context"));
     }
 }
