@@ -39,7 +39,8 @@ pub(crate) fn build(workspace: &Workspace) -> Result<(), Failure> {
     let mut check = workspace.cargo(&["check", "--offline", "--manifest-path"]);
     check.arg(folder.join("Cargo.toml"));
     process::run_quoting(check.env("CARGO_TARGET_DIR", folder.join("target")), LIMIT)?;
-    let text = format!("{default} crates with default features, {scripts} with `passphrase` and `sal`");
+    let text =
+        format!("{default} crates with default features, {scripts} with `passphrase` and `sal`");
     let page = read(&workspace.root.join(PAGE))?.replace('\n', " ");
     match page.contains(&text) {
         true => Ok(()),
