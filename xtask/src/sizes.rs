@@ -32,7 +32,7 @@ const SCOPES: [(&str, &[&str]); 3] = [
     ("crates of the library", &["-p", "meshwork"]),
 ];
 
-/// What to do with the sizes.
+/// Steps beside the comparison.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Options {
     /// Also build README's first command and the released one in an empty folder, which takes up to half an hour

@@ -19,10 +19,10 @@ const SLOWEST: usize = 8;
 /// Variable with which libtest limits concurrent tests in a program.
 const THREADS: &str = "RUST_TEST_THREADS";
 
-/// How many of the tests run.
+/// Extent of a run of the tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// What a newcomer wants to know, in a few minutes.
+    /// The tests of a few minutes.
     Quick,
     /// Every test of the workspace.
     All,

@@ -25,6 +25,7 @@ mod handoff;
 mod hint;
 mod host;
 mod launcher;
+mod mountinfo;
 mod namespaces;
 mod script;
 mod ticks;

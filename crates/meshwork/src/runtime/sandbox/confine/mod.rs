@@ -35,7 +35,6 @@ use privileges::limit;
 pub(super) use privileges::{can_mount, keep_needed};
 pub(super) use processes::{bound_user, is_bounded};
 use root::Run;
-pub(super) use root::unescape;
 use rules::Enforced;
 pub(super) use view::SYSTEM;
 use view::View;

@@ -15,6 +15,7 @@ use rustix::mount::{
 };
 use rustix::process::pivot_root;
 
+use super::super::mountinfo::unescape;
 use super::processes::bound_namespace;
 use super::view::{Access, View};
 
@@ -283,20 +284,6 @@ impl Mounts {
     }
 }
 
-/// Decodes a path of mountinfo, in which blanks, tabs, newlines and backslashes are octal numbers.
-pub(in super::super) fn unescape(text: &str) -> PathBuf {
-    let mut path = text.to_owned();
-    for (code, character) in [
-        ("\\040", " "),
-        ("\\011", "\t"),
-        ("\\012", "\n"),
-        ("\\134", "\\"),
-    ] {
-        path = path.replace(code, character);
-    }
-    path.into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -306,7 +293,6 @@ mod tests {
         let mounts = Mounts(vec!["/".into(), "/a".into(), "/a/b c".into(), "/ab".into()]);
         let below: Vec<_> = mounts.below(Path::new("/a")).collect();
         assert_eq!(below, [Path::new("/a/b c")]);
-        assert_eq!(unescape("/a\\040b\\134c"), PathBuf::from("/a b\\c"));
         assert!(Mounts::read().unwrap().0.contains(&PathBuf::from("/")));
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use meshwork_model::sandbox::{Limit, Limits};
 use rustix::io::Errno;
 
-use super::super::confine::unescape;
+use super::super::mountinfo::unescape;
 use super::{Counts, Hierarchies, Hierarchy, Part, Version, pids, write};
 
 /// Group of this process in a subtree of version 2 that is its own: a group with controllers for others has no processes.
