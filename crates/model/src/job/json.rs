@@ -266,7 +266,7 @@ impl NewJob {
         serde_json::to_string(&whole).unwrap_or_default()
     }
 
-    /// Reads the form of [`NewJob::to_json`]. Does not check the job against [`limits`](super::limits).
+    /// Reads the form of [`NewJob::to_json`]. Does not check the job against [`limits`].
     ///
     /// # Errors
     /// The text is no such form, or has a field that this release does not know: without it, the job would be another one.

@@ -41,7 +41,7 @@ async fn away(broker: &Broker, waits: bool) {
     loop {
         tokio::select! {
             () = without_connection(broker) => return,
-            answer = tokio::time::timeout(ANSWERS, broker.now()) => if answer.is_err() {
+            answers = answers(broker) => if !answers {
                 return;
             },
         }
@@ -56,4 +56,10 @@ async fn without_connection(broker: &Broker) {
     while broker.conn().is_connected() {
         tokio::time::sleep(LOOK_EVERY).await;
     }
+}
+
+/// Returns false if the store has a connection and does not answer. A Cluster has other reasons not to answer for a slot, for
+/// which the call itself has a time and a better error.
+async fn answers(broker: &Broker) -> bool {
+    broker.conn().is_cluster() || tokio::time::timeout(ANSWERS, broker.now()).await.is_ok()
 }

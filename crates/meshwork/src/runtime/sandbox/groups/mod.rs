@@ -31,6 +31,8 @@ const AGAIN: Duration = Duration::from_millis(2);
 const NEAR: u64 = 16;
 /// Most groups of the same number.
 const MAX_SAME: usize = 100;
+/// Most tries to make a group: searches of other workers may remove it before it is locked.
+const MAX_TRIES: usize = 100;
 /// Most groups that one search removes: those of two thousand killed launchers, in a second.
 const MAX_SWEPT: usize = 2_000;
 /// Longest time of a search: processes that do not end are left to the next one.
@@ -245,10 +247,9 @@ impl Group {
 
 impl Part {
     fn create(hierarchy: &Hierarchy, limits: &Limits) -> io::Result<Self> {
-        let folder = new_folder(&hierarchy.base)?;
-        // A sweep may have removed it before it was locked.
+        let (folder, locked) = locked_folder(&hierarchy.base)?;
         let part = Self {
-            _locked: lock(&folder)?,
+            _locked: locked,
             hierarchy: hierarchy.clone(),
             folder,
         };
@@ -363,6 +364,26 @@ fn write(file: &Path, text: &str) -> io::Result<()> {
         .write_all(text.as_bytes())
 }
 
+/// Makes a folder for a run, and locks it. A sweep of another worker may remove it in between.
+fn locked_folder(base: &Path) -> io::Result<(PathBuf, File)> {
+    let mut tries = 1;
+    loop {
+        let folder = new_folder(base)?;
+        match lock(&folder) {
+            Err(error) if tries < MAX_TRIES && is_swept(&error) => tries += 1,
+            locked => return Ok((folder, locked?)),
+        }
+    }
+}
+
+/// Returns true if another process has locked or removed a group.
+fn is_swept(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::WouldBlock
+    )
+}
+
 /// Makes a folder for a run. One of its name may be left of a process that had the same number, or be that of a process
 /// in another pid namespace.
 fn new_folder(base: &Path) -> io::Result<PathBuf> {
@@ -445,6 +466,28 @@ fn kill(folder: &Path, pid: Pid) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A new group is not locked yet when another worker may sweep.
+    #[test]
+    fn a_sweep_prevents_no_group() {
+        let (hierarchies, reasons) = find();
+        if hierarchies == Hierarchies::default() {
+            eprintln!("skipped: no control groups: {reasons:?}");
+            return;
+        }
+        let made = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !made.load(std::sync::atomic::Ordering::SeqCst) {
+                    hierarchies.sweep();
+                }
+            });
+            let groups = (0..200).map(|_| Group::create(&hierarchies, &Limits::NONE).map(drop));
+            let created: io::Result<()> = groups.collect();
+            made.store(true, std::sync::atomic::Ordering::SeqCst);
+            created.unwrap();
+        });
+    }
 
     #[test]
     fn only_groups_without_a_launcher_are_removed() {
