@@ -279,19 +279,20 @@ fn memory_that_no_process_maps_is_counted_or_refused() {
     again_as_all_users("confined::limits::unmapped_memory");
 }
 
-/// Runs children that nobody waits for, one after another: 1 s of processor time. Without groups, that of each after its
-/// last sample is lost.
+/// Runs children that nobody waits for, one after another: 1 s of processor time. Without groups, the time of each after its
+/// last sample is lost, and all of one that ends with the run: so the run goes on for more than a sample.
 const UNREAPED: &str = "import os, signal, time
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-for _ in range(2):
+for _ in range(5):
     if os.fork() == 0:
-        while time.process_time() < 0.5:
+        while time.process_time() < 0.2:
             pass
         os._exit(0)
     try:
         os.wait()
     except ChildProcessError:
-        pass";
+        pass
+time.sleep(0.3)";
 
 /// Runs in processes that the test below starts.
 #[tokio::test]
