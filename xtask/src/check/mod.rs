@@ -103,12 +103,14 @@ fn cargo(workspace: &Workspace, words: &str) -> Result<(), Failure> {
     process::run_quoting(&mut workspace.cargo(&words), LIMIT)
 }
 
-/// Runs clippy with the features of the tests, and for the command without them, as most users build it.
+/// Runs clippy with the features of the tests, and for the command as README's commands build it.
 fn lints(workspace: &Workspace) -> Result<(), Failure> {
     let mut all = workspace.cargo(&["clippy", "--workspace", "--all-targets"]);
     all.args(suite::FEATURES).args(["--", "-D", "warnings"]);
     process::run_quoting(&mut all, LIMIT)?;
-    cargo(workspace, "clippy -p meshwork-cli -- -D warnings")
+    cargo(workspace, "clippy -p meshwork-cli -- -D warnings")?;
+    let without = "clippy -p meshwork-cli --no-default-features -- -D warnings";
+    cargo(workspace, without)
 }
 
 /// Checks the programs of other job queues: a workspace of its own, with many dependencies.

@@ -4,10 +4,9 @@ use meshwork::runtime::sandbox_host;
 use meshwork_broker::doctor::{Finding, Level, examine};
 use meshwork_model::sandbox::Profile;
 
-use meshwork_outbox::Backlog;
-
 use crate::app::App;
-use crate::commands::outbox::database::OutboxArgs;
+#[cfg(feature = "outbox")]
+use crate::commands::outbox::{database::OutboxArgs, findings};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Out, printable};
@@ -22,16 +21,15 @@ const GROUPS: &str = "run the worker as a unit of systemd with Delegate=yes, or 
 const NAMESPACES: &str = "allow user namespaces: user.max_user_namespaces above 0, and the seccomp and AppArmor profiles of \
      a container";
 
-/// Age of the oldest row of an outbox from which on it is old: relays look every 5 s by default.
-const OLD_MS: u64 = 60_000;
-
 /// Check the server, or the data directory, and print advice. Exits with 1 if there is a problem
 #[derive(Debug, clap::Args)]
 pub(crate) struct Doctor {
     /// Check the database of an outbox, too; without a URL that of DATABASE_URL. A URL with a password is refused here
+    #[cfg(feature = "outbox")]
     #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = "")]
     database_url: Option<String>,
     /// Schema of its tables, as for `meshwork outbox`
+    #[cfg(feature = "outbox")]
     #[arg(long, value_name = "NAME", requires = "database_url")]
     schema: Option<String>,
 }
@@ -42,9 +40,10 @@ impl Doctor {
         let findings = examine(&target, &context.namespace).await;
         let mut findings = findings.map_err(meshwork::Error::from)?;
         findings.push(sandbox().await);
+        #[cfg(feature = "outbox")]
         if let Some(url) = &self.database_url {
             let of = OutboxArgs::of_url(url, self.schema.clone());
-            findings.extend(outbox(&of).await?);
+            findings.extend(findings::of_outbox(&of).await?);
         }
         for finding in &findings {
             if context.out.is_json() {
@@ -108,55 +107,6 @@ async fn sandbox() -> Finding {
         Err(missing) => format!("standard and strict are refused: {missing}"),
     };
     finding(Level::Hint, what, Some(WEAK_SANDBOX), Some(NAMESPACES))
-}
-
-/// Returns the state of the database of an outbox.
-async fn outbox(of: &OutboxArgs) -> Result<Vec<Finding>, CommandError> {
-    let finding = |level, what: String| Finding {
-        check: "outbox",
-        level,
-        what,
-        why: None,
-        remedy: None,
-    };
-    let found = match of.examine().await {
-        Ok(found) => found,
-        Err(error) if error.exit == Exit::USAGE => return Err(error),
-        Err(error) => return Ok(vec![finding(Level::Problem, error.to_string())]),
-    };
-    let Backlog {
-        waiting,
-        oldest_ms,
-        set_aside,
-        ..
-    } = found.backlog;
-    let mut findings = vec![finding(
-        Level::Ok,
-        format!("{}, {waiting} rows wait", found.database),
-    )];
-    findings.extend(
-        found
-            .faults
-            .into_iter()
-            .map(|it| finding(Level::Problem, it)),
-    );
-    findings.extend(
-        found
-            .remarks
-            .into_iter()
-            .map(|it| finding(Level::Warning, it)),
-    );
-    if oldest_ms > OLD_MS {
-        let seconds = oldest_ms / 1000;
-        let what = format!("a row waits for {seconds} s: look whether a relay runs");
-        findings.push(finding(Level::Warning, what));
-    }
-    if set_aside > 0 {
-        let what =
-            format!("{set_aside} rows are set aside: `meshwork outbox list` shows their errors");
-        findings.push(finding(Level::Warning, what));
-    }
-    Ok(findings)
 }
 
 fn say(out: &mut Out, finding: &Finding) -> Result<(), CommandError> {

@@ -2,6 +2,7 @@
 
 mod check;
 pub(crate) mod database;
+pub(crate) mod findings;
 mod list;
 mod relay;
 mod rows;
