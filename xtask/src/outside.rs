@@ -1,11 +1,11 @@
 //! A crate outside of the workspace builds the program of README.md, with `meshwork` and tokio only.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::process::{self, Failure, ask};
+use crate::process::{self, Failure};
+use crate::sizes;
 use crate::workspace::Workspace;
 
 /// Timeout of a build: the first one checks all dependencies.
@@ -51,7 +51,7 @@ pub(crate) fn build(workspace: &Workspace) -> Result<(), Failure> {
 }
 
 /// Writes the manifest, and returns the number of crates that a build compiles, without the program.
-fn count(workspace: &Workspace, folder: &Path, features: &str) -> Result<usize, Failure> {
+fn count(workspace: &Workspace, folder: &Path, features: &str) -> Result<u64, Failure> {
     let library = workspace.root.join("crates/meshwork");
     let manifest = format!(
         "[package]\nname = \"outside\"\nedition = \"2024\"\n\n[workspace]\n\n[dependencies]\n\
@@ -59,22 +59,10 @@ fn count(workspace: &Workspace, folder: &Path, features: &str) -> Result<usize, 
          tokio = {{ version = \"1\", features = [\"macros\", \"rt-multi-thread\"] }}\n"
     );
     write(&folder.join("Cargo.toml"), &manifest)?;
-    let mut tree = workspace.cargo(&["tree", "--offline", "-p", "meshwork"]);
-    tree.args([
-        "--edges",
-        "normal,build",
-        "--prefix",
-        "none",
-        "--format",
-        "{p}",
-    ]);
-    tree.arg("--manifest-path").arg(folder.join("Cargo.toml"));
-    let tree = ask(&mut tree, LIMIT)?;
-    let crates = tree.lines().filter_map(|line| {
-        let mut words = line.split_whitespace();
-        Some((words.next()?, words.next()?))
-    });
-    Ok(crates.collect::<BTreeSet<_>>().len())
+    let path = folder.join("Cargo.toml");
+    let path = path.to_string_lossy();
+    let arguments = ["--offline", "-p", "meshwork", "--manifest-path", &path];
+    sizes::crates(workspace, &arguments)
 }
 
 fn read(path: &Path) -> Result<String, Failure> {

@@ -1,13 +1,14 @@
 //! `cargo xtask sizes`: numbers of crates, lines of Rust, sizes of binaries and the time of a first build, compared with
 //! `xtask/sizes.txt`. A value that grows by more than 3 % needs a new line there, so growth is a decision.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::process::{self, Failure, ask};
+use crate::tidy::Tree;
 use crate::workspace::Workspace;
 
 /// Timeout of a first build, on a small and busy machine.
@@ -73,8 +74,8 @@ pub(crate) fn sizes(workspace: &Workspace, options: &Options) -> Result<(), Fail
     }
 }
 
-/// Counts the crates that a build compiles.
-fn crates(workspace: &Workspace, arguments: &[&str]) -> Result<u64, Failure> {
+/// Counts the crates that a build with these arguments of `cargo tree` compiles.
+pub(crate) fn crates(workspace: &Workspace, arguments: &[&str]) -> Result<u64, Failure> {
     let mut tree = workspace.cargo(&["tree", "--edges", "normal,build", "--prefix", "none"]);
     tree.args(["--format", "{p}"]).args(arguments);
     let tree = ask(&mut tree, LIMIT)?;
@@ -87,37 +88,16 @@ fn crates(workspace: &Workspace, arguments: &[&str]) -> Result<u64, Failure> {
 
 /// Counts the lines of Rust and Lua of each crate, without tests in files of their own.
 fn lines(workspace: &Workspace) -> Result<Sizes, Failure> {
-    let mut sizes = Vec::new();
-    for folder in subfolders(&workspace.root.join("crates"))? {
-        let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        let count = lines_below(&folder.join("src"))?;
-        sizes.push((format!("lines of {name}"), count));
-    }
-    sizes.sort();
-    Ok(sizes)
-}
-
-fn lines_below(folder: &Path) -> Result<u64, Failure> {
-    let mut count = 0;
-    for entry in fs::read_dir(folder).map_err(|error| fault(folder, &error))? {
-        let path = entry.map_err(|error| fault(folder, &error))?.path();
-        let named = |names: &[&str]| names.iter().any(|name| path.ends_with(name));
-        if path.is_dir() && !named(&["tests"]) {
-            count += lines_below(&path)?;
-        } else if path.extension().is_some_and(|it| it == "rs" || it == "lua")
-            && !named(&["tests.rs"])
-        {
-            let text = fs::read_to_string(&path).map_err(|error| fault(&path, &error))?;
-            count += text.lines().count() as u64;
+    let mut lines = BTreeMap::new();
+    for file in Tree::read(workspace)?.files() {
+        let is_code = file.is(".rs") || file.is(".lua");
+        let is_test = file.path.contains("/tests/") || file.is("/tests.rs");
+        let is_product = file.path.split('/').nth(2) == Some("src") && is_code && !is_test;
+        if let (true, Some(name)) = (is_product, file.krate()) {
+            *lines.entry(format!("lines of {name}")).or_default() += file.lines().count() as u64;
         }
     }
-    Ok(count)
-}
-
-fn subfolders(folder: &Path) -> Result<Vec<std::path::PathBuf>, Failure> {
-    let entries = fs::read_dir(folder).map_err(|error| fault(folder, &error))?;
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    Ok(paths.filter(|path| path.join("src").is_dir()).collect())
+    Ok(lines.into_iter().collect())
 }
 
 /// Returns the size of the built command, which is that of the tests. Incremental builds are larger by chance.

@@ -145,7 +145,7 @@ impl Quiet {
     /// Returns when a worker has to stop: by a signal, or by a request. SIGTSTP makes all workers quiet.
     pub(crate) async fn until_stop(&mut self, interrupt: &Interrupt, workers: &[&WorkerHandle]) {
         // A request to stop one worker of the process stops all of them.
-        let requested = select_all(workers.iter().map(|it| Box::pin(it.stop_requested())));
+        let requested = select_all(workers.iter().map(|it| it.stop_requested()));
         tokio::pin!(requested);
         loop {
             tokio::select! {

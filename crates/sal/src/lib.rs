@@ -1,6 +1,6 @@
 //! Functions of SAL, the system abstraction layer of Hero, for Rhai scripts: names, signatures and answers of the published
-//! crates `sal-*`. The functions for text are those of `sal-text` but for [`text`]; the others are own code, because the published crates
-//! print to the terminal or keep global state.
+//! crates `sal-*`. The functions for text are those of `sal-text` but for [`text`]; the others are own code, because the
+//! published crates print to the terminal or keep global state.
 //!
 //! Scripts change the current folder, so each script needs a process of its own. This crate confines nothing.
 

@@ -8,7 +8,7 @@ mod tree;
 
 use std::fmt;
 
-use tree::Tree;
+pub(crate) use tree::Tree;
 
 use crate::process::Failure;
 use crate::workspace::Workspace;

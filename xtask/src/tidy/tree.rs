@@ -10,24 +10,24 @@ use crate::workspace::Workspace;
 /// Timeout for listing the files.
 const LISTING: Duration = Duration::from_secs(60);
 
-pub(super) struct File {
+pub(crate) struct File {
     /// From the root, with `/`.
-    pub(super) path: String,
+    pub(crate) path: String,
     pub(super) text: String,
 }
 
 impl File {
-    pub(super) fn is(&self, ending: &str) -> bool {
+    pub(crate) fn is(&self, ending: &str) -> bool {
         self.path.ends_with(ending)
     }
 
     /// Returns the crate's directory, as `broker` in `crates/broker/src/lib.rs`.
-    pub(super) fn krate(&self) -> Option<&str> {
+    pub(crate) fn krate(&self) -> Option<&str> {
         self.path.strip_prefix("crates/")?.split('/').next()
     }
 
     /// Returns the lines, numbered from 1.
-    pub(super) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.text
             .lines()
             .enumerate()
@@ -35,7 +35,7 @@ impl File {
     }
 }
 
-pub(super) struct Tree {
+pub(crate) struct Tree {
     files: Vec<File>,
     /// With files that are not text.
     paths: Vec<String>,
@@ -43,7 +43,7 @@ pub(super) struct Tree {
 
 impl Tree {
     /// Reads tracked files and new ones that are not ignored.
-    pub(super) fn read(workspace: &Workspace) -> Result<Self, Failure> {
+    pub(crate) fn read(workspace: &Workspace) -> Result<Self, Failure> {
         let mut git = Command::new("git");
         git.args(["ls-files", "--cached", "--others", "--exclude-standard"]);
         let list = ask(git.current_dir(&workspace.root), LISTING)?;
@@ -81,7 +81,7 @@ impl Tree {
         }
     }
 
-    pub(super) fn files(&self) -> impl Iterator<Item = &File> {
+    pub(crate) fn files(&self) -> impl Iterator<Item = &File> {
         self.files.iter()
     }
 

@@ -94,8 +94,8 @@ impl<D: Database> Relay<D> {
         self
     }
 
-    /// Moves rows until `shutdown` returns, and ends the batch under way ([`Self::shutdown_timeout`]). While the database or the store is away, the
-    /// relay tries again, at least once a second.
+    /// Moves rows until `shutdown` returns, and ends the batch under way ([`Self::shutdown_timeout`]). While the database or
+    /// the store is away, the relay tries again, at least once a second.
     ///
     /// # Errors
     /// At the start: the tables do not exist, or the client is of a context. Later: [`Error::FileReplaced`].

@@ -255,19 +255,10 @@ fn plan(flows: &Flows, flow: &Flow, jobs: &[Joining]) -> (Plan, bool) {
         })
     };
     let mut plan = Plan {
-        schedule: None,
-        spread: None,
-        name: format!("flow-{}", flow.id),
-        env: BTreeMap::new(),
-        inputs: BTreeMap::new(),
-        timeout_ms: None,
         // A plain client cannot request that the other jobs stop.
         fail_fast: false,
-        tags: BTreeSet::new(),
         jobs: jobs.iter().filter_map(node).collect(),
-        outputs: BTreeMap::new(),
-        scripts: BTreeMap::new(),
-        flows: BTreeMap::new(),
+        ..Plan::new(format!("flow-{}", flow.id))
     };
     // Jobs that depend on each other wait until their timeouts. Here their dependencies would make the plan invalid.
     let is_cycle = Decider::new(&plan).is_err();

@@ -217,31 +217,20 @@ fn strings<'v>(value: &'v serde_json::Value, out: &mut Vec<&'v str>) {
 
 #[cfg(test)]
 mod tests {
+    use meshwork_model::flow::Run;
+
     use super::*;
-    use crate::flow::run::JobRun;
 
     /// A name within another word is none.
     #[test]
     fn expressions_name_whole_words() {
         const JOBS: usize = 10_000;
-        let names: Vec<_> = (0..JOBS).map(|at| format!("j{at}")).collect();
-        let jobs: HashMap<_, _> = names.iter().map(String::as_str).zip(0..).collect();
-        let waiting = JobRun {
-            generation: 0,
-            phase: Phase::Waiting,
-            items: None,
-            ended_as: None,
-            stopping: false,
-        };
-        let state = FlowState {
-            jobs: vec![waiting; JOBS],
-            stop: None,
-            compensate: true,
-            ends: 0,
-            retries: 0,
-            retried_at: 0,
-            outcome: None,
-        };
+        let mut plan = Plan::new("test");
+        for at in 0..JOBS {
+            let name = format!("j{at}").parse().unwrap();
+            plan.jobs.push(Node::new(name, Work::Run(Run::default())));
+        }
+        let (jobs, state) = (places(&plan), FlowState::new(&plan));
         let mut wanted = BTreeSet::new();
         for text in ["{{ j12+1 }} é`${j345.x}`", "xj7 j8x j9_ -j10"] {
             name_all(&[text], &jobs, &state, &mut wanted);

@@ -130,7 +130,7 @@ impl CallActions for ScriptCalls {
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.client.close())
+        self.client.close()
     }
 }
 
