@@ -14,8 +14,8 @@ use meshwork_model::worker_request::WorkerRequest;
 
 use crate::client::InvalidCursor;
 
-use crate::runtime::{CannotConfine, NoLauncher, ScriptError};
 use crate::worker::{InvalidSetting, LogDirError};
+use meshwork_runtime::{CannotConfine, NoLauncher, NoPolicy, ScriptError};
 
 /// Error of a call.
 ///
@@ -381,6 +381,15 @@ impl From<meshwork_broker::Error> for Error {
             meshwork_broker::Error::Invalid(invalid) => Self::Invalid(invalid),
             meshwork_broker::Error::InvalidBatch(invalid) => Self::InvalidBatch(invalid),
             other => Self::Broker(other),
+        }
+    }
+}
+
+impl From<NoPolicy> for Error {
+    fn from(error: NoPolicy) -> Self {
+        match error {
+            NoPolicy::NoLauncher(error) => Self::NoLauncher(error),
+            NoPolicy::CannotConfine(error) => Self::CannotConfine(error),
         }
     }
 }

@@ -14,7 +14,6 @@
 extern crate self as meshwork;
 
 mod client;
-mod clock;
 pub mod context;
 mod error;
 mod failure;
@@ -58,7 +57,6 @@ pub use client::{
     JobState, LogFollower, MAX_PAGE, MAX_TEXT_SCAN, NewSchedule, PageCursor, PagedJob, PagedJobs,
     ScheduleHandle, WaitReason, local_name,
 };
-pub use clock::host_ms;
 pub use handler::{Attempt, Input, JobHandler, Progress, State};
 pub use meshwork_model::job::{
     Invalid as InvalidJob, Job as JobRecord, NewChild, OnDuplicate, Tag, Until,
@@ -72,6 +70,7 @@ pub use meshwork_model::route::{Priority, Route};
 pub use meshwork_model::sandbox::Profile as SandboxProfile;
 pub use meshwork_model::schedule::policy::{CatchUp, Overlap};
 pub use meshwork_model::state::{State as JobStatus, Status as RecordStatus};
+pub use meshwork_runtime::clock::host_ms;
 pub use runtime::{Inputs, JobContext, JobError};
 pub use tokio_util::sync::CancellationToken;
 

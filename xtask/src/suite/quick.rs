@@ -4,7 +4,7 @@
 use std::process::Command;
 
 /// Arguments of `cargo test`.
-pub(super) const SCOPE: [&str; 17] = [
+pub(super) const SCOPE: [&str; 18] = [
     "-p",
     "meshwork-model",
     "-p",
@@ -17,6 +17,8 @@ pub(super) const SCOPE: [&str; 17] = [
     "meshwork-cli",
     "--lib",
     "--bins",
+    // Tests run them, and would build each of them anew with other features.
+    "--examples",
     "--test",
     "it",
     "--test",

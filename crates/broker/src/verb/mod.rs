@@ -21,7 +21,6 @@ pub use api_key::MAX_API_KEYS;
 pub use batch::{BatchCancelled, BatchOpened, BatchSealed, BatchState, BatchStatus, MAX_BATCHES};
 pub use inspect::dead::{DeadCursor, DeadLetter, DeadPage};
 pub use inspect::events::JobEvent;
-pub use inspect::inputs::Input;
 pub use inspect::jobs::JobPage;
 pub use inspect::logs::LogLine;
 pub use inspect::pages::{JobSet, ListEntry, MAX_POSITION, QueuePosition, SetEntry, SetPage};

@@ -1,5 +1,6 @@
 //! The client: enqueues jobs, waits for them, reads and changes them.
 
+mod access;
 mod alert;
 mod batch;
 mod builder;
@@ -43,8 +44,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Error;
-use crate::runtime::ObjectAccess;
 use crate::wait_pool::WaitPool;
+pub(crate) use access::ObjectAccess;
 pub use batch::{Batch, BatchRequest};
 pub use builder::ClientBuilder;
 pub use bulk::BulkCancel;

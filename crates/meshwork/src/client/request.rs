@@ -16,7 +16,8 @@ use meshwork_model::sandbox::SandboxSettings;
 use meshwork_model::trace::TraceContext;
 use serde::Serialize;
 
-use crate::{Error, runtime, span};
+use crate::{Error, span};
+use meshwork_runtime as runtime;
 
 /// Allowance for the time in the queue in [`JobRequest::wait_budget`].
 const QUEUEING: Duration = Duration::from_secs(3600);

@@ -5,7 +5,7 @@ use meshwork_model::access::{Object, Operation};
 use meshwork_model::keys::context::ActorId;
 
 use super::ContextHandle;
-use crate::runtime::ObjectAccess;
+use crate::client::ObjectAccess;
 
 impl ObjectAccess for ContextHandle {
     fn allow<'a>(

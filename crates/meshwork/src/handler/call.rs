@@ -10,7 +10,8 @@ use tower::util::BoxCloneSyncService;
 
 use super::States;
 use crate::Job;
-use crate::runtime::{JobContext, JobError};
+use crate::handler::function::JobContext;
+use meshwork_runtime::JobError;
 
 /// Field of a job's input that has its item of a list, in flows of typed jobs.
 pub(crate) const ITEM: &str = "item";

@@ -7,7 +7,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{JobCall, States};
 use crate::Job;
-use crate::runtime::{Inputs, JobContext, JobError};
+use crate::handler::function::JobContext;
+use meshwork_runtime::{Inputs, JobError};
 
 /// A type that can be an argument of a handler, after the job.
 ///

@@ -24,6 +24,8 @@ mod call;
 #[doc(hidden)]
 pub mod check;
 mod from_job;
+pub(crate) mod function;
+pub(crate) mod group;
 mod service;
 mod states;
 
@@ -38,7 +40,7 @@ pub(crate) use service::{Layered, Route, RouteError};
 pub use states::States;
 
 use crate::Job;
-use crate::runtime::JobError;
+use meshwork_runtime::JobError;
 
 /// A function that runs jobs of the type `J`: `async fn(J, …) -> Result<J::Output, E>`. Its other arguments, at most
 /// eight, implement [`FromJob`]: [`JobContext`](crate::JobContext), [`State`], [`Input`], [`Inputs`](crate::Inputs),

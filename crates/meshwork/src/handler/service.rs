@@ -10,7 +10,9 @@ use tower::{Layer, Service, ServiceExt};
 
 use super::{BoxError, JobCall, JobHandler, JobOutput, JobService, States};
 use crate::Job;
-use crate::runtime::{self, Call, HandlerIo, JobError, Run, Runtime};
+use crate::handler::function::{Call, HandlerIo, finish};
+use meshwork_runtime as runtime;
+use meshwork_runtime::{JobError, Run, Runtime};
 
 /// A layer of a worker.
 #[derive(Clone)]
@@ -113,10 +115,10 @@ impl Runtime for Handled {
             let output = service.oneshot(call).await;
             output
                 .map(|output| output.0)
-                .map_err(|error| runtime::failed(&*error))
+                .map_err(|error| runtime::failure_of(&*error))
         });
         Box::pin(async move {
-            let report = runtime::finish(call, &run, cancelled.drop_guard()).await;
+            let report = finish(call, &run, cancelled.drop_guard()).await;
             io.end(report)
         })
     }

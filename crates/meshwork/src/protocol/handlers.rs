@@ -8,7 +8,7 @@ use meshwork_model::job::{Job, field};
 use meshwork_model::name::ScriptType;
 
 use super::AnyRuntime;
-use crate::runtime;
+use meshwork_runtime as runtime;
 
 /// No runtime runs a file with this name.
 #[derive(Debug, thiserror::Error)]

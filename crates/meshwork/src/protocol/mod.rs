@@ -7,7 +7,7 @@ pub mod nooble;
 
 use std::sync::Arc;
 
-use crate::runtime::Runtime;
+use meshwork_runtime::Runtime;
 
 /// A runtime of any kind.
 type AnyRuntime = Arc<dyn Runtime>;

@@ -12,9 +12,9 @@ use tokio::time::Instant;
 
 use crate::client::Enqueueable;
 use crate::handler::{ITEM, JobHandler, Route, RouteError, States};
-use crate::runtime::Run;
 use crate::worker::executor;
 use crate::{Error, Job};
+use meshwork_runtime::Run;
 
 /// Runs a handler once, as a worker does: the payload is written and read as JSON, a panic is a failure, and the job's
 /// timeout and the limits of a job and of its result hold. After the timeout the handler has 5 s to end, as by a worker's

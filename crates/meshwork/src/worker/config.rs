@@ -3,8 +3,8 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::runtime;
-use crate::runtime::lease::LeaseClock;
+use meshwork_runtime as runtime;
+use meshwork_runtime::lease::LeaseClock;
 
 /// Default number of jobs that run at once.
 const CONCURRENCY: usize = 10;

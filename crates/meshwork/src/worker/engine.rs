@@ -14,9 +14,9 @@ use super::logfile::LogFolders;
 use super::meter::Meter;
 use super::protocol::{Protocol, Queues};
 use super::readiness::{Faults, Readiness};
-use crate::runtime::lease::Moment;
 use crate::worker::capacity::demand::Demand;
 use crate::worker::capacity::slots::Seat;
+use meshwork_runtime::lease::Moment;
 
 /// A registration that the server has confirmed.
 #[derive(Debug)]

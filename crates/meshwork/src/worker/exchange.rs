@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::fetched::Fetched;
 use super::task::Completion;
-use crate::runtime::lease::Moment;
+use meshwork_runtime::lease::Moment;
 
 /// A request for jobs.
 #[derive(Debug)]

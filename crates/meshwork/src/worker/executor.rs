@@ -17,8 +17,8 @@ use super::log_forwarder::{self, LogForwarder};
 use super::logfile::{self, LogFile, LogFolders, LogPathError};
 use super::protocol::{Prepared, Protocol, Step};
 use super::task::{LeasedJob, REPEAT_FOR};
-use crate::runtime::{Announced, Run, Runtime, StopReason, StopSignal};
 use crate::span;
+use meshwork_runtime::{Announced, Run, Runtime, StopReason, StopSignal};
 
 /// Time after the grace until a run is aborted that ignores its cancel signal, so that it does not keep its slot.
 pub(crate) const CUT_OFF: Duration = Duration::from_secs(5);
@@ -95,7 +95,12 @@ async fn run<P: Protocol>(
     prepared: Prepared,
     (trace, reserved): RunContext,
 ) -> Option<Report> {
-    let job = prepared.job;
+    let Prepared {
+        runtime,
+        mut run,
+        timeout,
+    } = prepared;
+    let job = Arc::clone(&run.job);
     let log_file = match open_log(&engine.log_folders, &job).await {
         Ok(log_file) => log_file,
         Err(failure) => return Some(Report::failed(failure)),
@@ -104,23 +109,16 @@ async fn run<P: Protocol>(
     if !task.lease.allows_start() {
         return None;
     }
-    let mut run = Run::new(Arc::clone(&job), Instant::now() + prepared.timeout);
+    run.deadline = Instant::now() + timeout;
     run.stop = task.cancel.clone();
     run.lease = task.lease.clone();
     run.grace = engine.config.cancel_grace;
     run.trace = trace;
     run.announced = reserved;
-    run.child_adder = prepared.child_adder;
-    run.caller = prepared.caller;
-    run.objects = prepared.objects;
-    run.batch = prepared.batch;
-    run.inputs = prepared.inputs;
-    run.tenant = prepared.tenant;
-    let sandbox = prepared.confinement.effective();
-    run.confinement = prepared.confinement;
+    let sandbox = run.confinement.effective();
     let (log, usage) = (run.log.clone(), Arc::clone(&run.usage));
     let written = log_file.map(|file| tokio::spawn(file.keep(log.drain(logfile::CAPACITY))));
-    let bounded = bounded(&*prepared.runtime, run);
+    let bounded = bounded(&*runtime, run);
     let report = if P::KEEPS_LOGS {
         let mut forwarder = LogForwarder::new(log.drain(log_forwarder::CAPACITY));
         let report = {

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::runtime::lease::{Lease, Moment};
-use crate::runtime::{StopReason, StopSignal};
+use meshwork_runtime::lease::{Lease, Moment};
+use meshwork_runtime::{StopReason, StopSignal};
 
 /// Jobs in flight, by the sequence numbers of their claims.
 #[derive(Debug)]
@@ -198,7 +198,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::runtime::lease::LeaseClock;
+    use meshwork_runtime::lease::LeaseClock;
 
     fn lose(in_flight: &InFlight<&'static str>, gone: &[usize]) -> usize {
         in_flight.lose(&in_flight.snapshot(), gone, |job| (*job).to_owned())

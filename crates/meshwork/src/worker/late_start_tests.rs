@@ -1,7 +1,7 @@
 //! Claimed jobs whose lease is over before they start: they go back, whatever they waited for. The leases last an hour,
 //! so that no renewal comes in between.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,13 +14,49 @@ use serde::{Deserialize, Deserializer};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::runtime::lease::Lease;
-use crate::runtime::lease::tests::{Hand, manual};
-use crate::runtime::{BatchOptions, JobContext, Run, builtin};
+use crate::handler::function::JobContext;
+use crate::handler::group::BatchOptions;
 use crate::{Client, JobRequest, Worker};
+use meshwork_runtime::lease::{Lease, LeaseClock, ReadClock};
+use meshwork_runtime::{Run, builtin};
 
 const LEASE: Duration = Duration::from_secs(3600);
 const TWO_HOURS: u64 = 7200;
+/// Name of the thread of the heartbeat.
+const HEARTBEAT: &str = "meshwork-keep";
+
+/// A clock that the test moves.
+#[derive(Debug, Default)]
+struct Hand {
+    nanos: AtomicU64,
+    /// The heartbeat has read it, for the renewal with which it begins.
+    has_beaten: AtomicBool,
+}
+
+impl Hand {
+    fn has_beaten(&self) -> bool {
+        self.has_beaten.load(Ordering::SeqCst)
+    }
+
+    fn forward(&self, seconds: u64) {
+        self.nanos
+            .fetch_add(seconds * 1_000_000_000, Ordering::SeqCst);
+    }
+}
+
+impl ReadClock for Hand {
+    fn nanos(&self) -> u64 {
+        if std::thread::current().name() == Some(HEARTBEAT) {
+            self.has_beaten.store(true, Ordering::SeqCst);
+        }
+        self.nanos.load(Ordering::SeqCst)
+    }
+}
+
+fn manual() -> (LeaseClock, Arc<Hand>) {
+    let hand = Arc::new(Hand::default());
+    (LeaseClock::Custom(Arc::clone(&hand) as _), hand)
+}
 const PATIENCE: Duration = Duration::from_secs(30);
 
 async fn enqueue(client: &Client, name: &str, payload: &str) -> JobId {

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::engine::Engine;
 use super::protocol::Protocol;
-use crate::runtime::log::{Batch, Entry, LogDrain, Progress};
+use meshwork_runtime::log::{Batch, Entry, LogDrain, Progress};
 
 /// Greatest number of lines that wait to be sent: as many as the store keeps per job.
 pub(super) const CAPACITY: usize = 1000;

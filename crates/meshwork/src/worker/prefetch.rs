@@ -19,7 +19,7 @@ use super::engine::Engine;
 use super::pipelined_reads::PipelinedReads;
 use super::protocol::{Protocol, Queues, Waited};
 use super::spawner::Starter;
-use crate::runtime::lease::Moment;
+use meshwork_runtime::lease::Moment;
 
 /// Greatest number of queues with a blocking read. Claims find ids in the others, once a second.
 const MAX_WAITED: usize = 64;

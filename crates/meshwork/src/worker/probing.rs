@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::engine::Engine;
 use super::protocol::Protocol;
-use crate::runtime::Runtime;
+use meshwork_runtime::Runtime;
 
 /// Longest check of a runtime. Interpreters answer within 20 s.
 const PROBE: Duration = Duration::from_secs(60);

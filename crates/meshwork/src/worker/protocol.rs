@@ -15,6 +15,7 @@ use meshwork_model::route::Priority;
 use meshwork_model::trace::TraceContext;
 use meshwork_model::worker_request::WorkerRequest;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tracing::Span;
 
 use super::config::Config;
@@ -22,11 +23,10 @@ use super::exchange::{Exchanged, FetchRequest};
 use super::fetched::Fetched;
 use super::in_flight::InFlight;
 use super::task::Completion;
-use crate::Batch;
 use crate::failure::Reason;
-use crate::runtime::{ActionCaller, ChildAdder, Confinement, Inputs, ObjectStore, Runtime};
 use crate::span::Subject;
 use meshwork_model::sandbox::RunUsage;
+use meshwork_runtime::{Run, Runtime};
 
 /// Queues from which a worker takes jobs.
 pub trait Queues: Send + Sync + 'static {
@@ -49,24 +49,10 @@ impl Queues for Vec<String> {
 /// A job that is ready to run.
 pub struct Prepared {
     pub(crate) runtime: Arc<dyn Runtime>,
-    /// The job in the form that runtimes take.
-    pub(crate) job: Arc<Job>,
+    /// The run, to which the worker adds its deadline, lease and stop signal.
+    pub(crate) run: Run,
     /// Longest time of the run.
     pub(crate) timeout: Duration,
-    /// Results of the job's prerequisites.
-    pub(crate) inputs: Inputs,
-    /// Adds children of the run.
-    pub(crate) child_adder: Option<ChildAdder>,
-    /// Calls actions for the run.
-    pub(crate) caller: ActionCaller,
-    /// Objects of its scripts.
-    pub(crate) objects: ObjectStore,
-    /// The batch of the job.
-    pub(crate) batch: Option<Batch>,
-    /// Sandbox of its processes.
-    pub(crate) confinement: Confinement,
-    /// Name of its context.
-    pub(crate) tenant: String,
 }
 
 impl Prepared {
@@ -76,15 +62,8 @@ impl Prepared {
     pub fn new(runtime: Arc<dyn Runtime>, job: Arc<Job>, timeout: Duration) -> Self {
         Self {
             runtime,
-            job,
+            run: Run::new(job, Instant::now() + timeout),
             timeout,
-            inputs: Inputs::default(),
-            child_adder: None,
-            caller: ActionCaller::default(),
-            objects: ObjectStore::default(),
-            batch: None,
-            confinement: Confinement::default(),
-            tenant: String::new(),
         }
     }
 }
@@ -92,7 +71,7 @@ impl Prepared {
 impl std::fmt::Debug for Prepared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Prepared")
-            .field("job", &self.job.id)
+            .field("job", &self.run.job.id)
             .field("timeout", &self.timeout)
             .finish_non_exhaustive()
     }

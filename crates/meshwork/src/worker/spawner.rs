@@ -21,10 +21,10 @@ use super::fetched::Fetched;
 use super::protocol::{Intake, Protocol};
 use super::release::release_all;
 use super::task::{Arrival, LeasedJob, RunEvent, SlotGuard};
-use crate::runtime::lease::{Lease, Moment};
-use crate::runtime::{Announced, StopReason};
 use crate::span;
 use crate::worker::capacity::exclusive::{ExclusiveGate, GateTicket};
+use meshwork_runtime::lease::{Lease, Moment};
+use meshwork_runtime::{Announced, StopReason};
 
 /// Starts the jobs of one claim after another.
 pub(super) struct Spawner<P: Protocol> {

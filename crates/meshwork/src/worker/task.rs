@@ -8,8 +8,8 @@ use tokio::time::Instant;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::fetched::Fetched;
-use crate::runtime::lease::Lease;
-use crate::runtime::{StopReason, StopSignal};
+use meshwork_runtime::lease::Lease;
+use meshwork_runtime::{StopReason, StopSignal};
 
 /// Longest time for which a report is retried. After that, the job runs again when its lease has expired.
 pub(super) const REPEAT_FOR: Duration = Duration::from_secs(600);

@@ -4,7 +4,7 @@ use super::super::tree::File;
 use super::{Finding, Tree, finding};
 
 /// A crate of the workspace, and the ones that it may use.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 14] = [
     ("model", &[]),
     ("embedded", &[]),
     (
@@ -13,12 +13,16 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ),
     ("sal", &[]),
     (
+        "runtime",
+        &["meshwork-model", "meshwork-macros", "meshwork-sal"],
+    ),
+    (
         "meshwork",
         &[
             "meshwork-model",
             "meshwork-broker",
             "meshwork-macros",
-            "meshwork-sal",
+            "meshwork-runtime",
         ],
     ),
     ("macros", &[]),
@@ -67,7 +71,7 @@ const GUARDED: [(&str, &[&str]); 7] = [
         &["broker", "sal", "test-servers", "conformance", "scenarios"],
     ),
     ("mlua", &["embedded"]),
-    ("rhai", &["meshwork", "sal"]),
+    ("rhai", &["meshwork", "runtime", "sal"]),
     ("sqlx", &["outbox", "scenarios"]),
     ("clap", &["cli", "fuzz", "scenarios", "xtask"]),
     ("libtest-mimic", &[]),

@@ -4,7 +4,7 @@ use meshwork_macros::boxed;
 use std::collections::BTreeMap;
 
 use meshwork_model::job::limits::{MAX_BATCH_INPUTS, MAX_INPUTS, MAX_PREREQUISITES};
-use meshwork_model::job::{Job, field};
+use meshwork_model::job::{Input, Job, field};
 use meshwork_model::name::{BatchId, JobId};
 use meshwork_model::state::Status;
 use meshwork_model::stored;
@@ -12,21 +12,6 @@ use redis::RedisResult;
 
 use crate::error::pass_denied;
 use crate::{Broker, Error};
-
-/// The result of a prerequisite.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Input {
-    /// Id of the prerequisite.
-    pub id: String,
-    /// Its status; `None` if its record was deleted.
-    pub status: Option<Status>,
-    /// Approximate size of its result, in bytes.
-    pub bytes: usize,
-    /// Result of a finished job, or of a `foreach` of which items failed; `None` if it was left out for its size.
-    pub output: Option<Vec<u8>>,
-    /// Errors of a failed job: by index for a `foreach`, else with the index 0.
-    pub errors: BTreeMap<usize, String>,
-}
 
 /// Field of a failed `foreach`: the results of its items as a JSON list, with null for those without one.
 const ITEM_RESULTS: &str = "mw_item_results";

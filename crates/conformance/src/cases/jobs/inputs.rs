@@ -1,7 +1,7 @@
 //! Results of prerequisites for a job, and results of a batch for its callback.
 
-use meshwork_broker::Input;
 use meshwork_model::batch::Callback;
+use meshwork_model::job::Input;
 use meshwork_model::job::limits::MAX_INPUTS;
 use meshwork_model::name::JobId;
 use meshwork_model::outcome::FailureKind;

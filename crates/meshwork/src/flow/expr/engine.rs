@@ -12,7 +12,7 @@ use rhai::{AST, Engine, Module, OptimizationLevel, Position, Scope, Shared};
 
 use super::lexer::{self, Name};
 use super::{MAX_OPERATIONS, MAX_VALUE};
-use crate::runtime::rhai::bounded;
+use meshwork_runtime::rhai::bounded;
 
 /// The deepest nesting of expressions and calls.
 const MAX_DEPTH: usize = 64;

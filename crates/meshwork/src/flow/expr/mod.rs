@@ -21,9 +21,9 @@ use meshwork_model::flow::{Position, Text};
 use rhai::{Dynamic, EvalAltResult, Scope};
 use serde_json::{Map, Value, json};
 
-use crate::runtime::rhai::value::{MAX_NESTED, dynamic};
 pub use check::{Fault, check, hints, output_names};
 use engine::Marked;
+use meshwork_runtime::rhai::value::{MAX_NESTED, dynamic};
 pub use template::{fill, fill_text, is_fixed};
 pub use value::output_value;
 

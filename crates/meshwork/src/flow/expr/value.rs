@@ -5,7 +5,7 @@ use rhai::Dynamic;
 use serde_json::Value;
 
 use super::MAX_VALUE;
-use crate::runtime::rhai::value::{OutputError, json_text};
+use meshwork_runtime::rhai::value::{OutputError, json_text};
 
 /// The value of a job's output: JSON if it is JSON, else the text. A number that 64 bits cannot hold with all its digits
 /// becomes a text, so that no expression calculates with another number.

@@ -8,7 +8,7 @@ use meshwork_model::time;
 
 use super::fields::Fields;
 use super::tree::{Data, Tree};
-use crate::runtime;
+use meshwork_runtime as runtime;
 
 /// Gives scripts and nested flows by the paths that a flow's file has. An error is a sentence without the place.
 pub(super) trait Sources {

@@ -21,7 +21,6 @@ use tracing::Span;
 use super::state::BananasProtocol;
 use super::{Foreign, left, maintenance};
 use crate::protocol::handlers::Entry;
-use crate::runtime::Runtime;
 use crate::span::Subject;
 use crate::worker::exchange::{Completed, Exchanged, FetchRequest};
 use crate::worker::fetched::Fetched;
@@ -29,6 +28,7 @@ use crate::worker::in_flight::InFlight;
 use crate::worker::protocol::{Failed, FailedRun, Intake, Prepared, Renewed, Step, Waited};
 use crate::worker::task::Completion;
 use crate::worker::{Config, Protocol};
+use meshwork_runtime::Runtime;
 
 /// Greatest length of an error in a record, in bytes, with the details of the failure.
 const MAX_ERROR: usize = 64 * 1024;

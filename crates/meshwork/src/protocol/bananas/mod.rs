@@ -20,7 +20,7 @@ use meshwork_model::route::routes::Routes;
 use tokio::sync::watch;
 
 use super::handlers::Handlers;
-use crate::runtime::{self, Handler};
+use crate::handler::function::{self, Handler};
 use crate::worker::{self, Config, Engine, Identity, LogFolders};
 use crate::{Error, local_name};
 
@@ -78,7 +78,7 @@ impl Worker {
         H: Handler<Signature>,
         Signature: 'static,
     {
-        self.handlers.add(name, runtime::handler(handler));
+        self.handlers.add(name, function::handler(handler));
         self
     }
 

@@ -11,12 +11,12 @@ use meshwork_broker::{
 
 use super::state::HeroProtocol;
 use super::subscription::ClaimOrder;
-use crate::runtime::{ActionCaller, Runtime};
 use crate::worker::config::Config;
 use crate::worker::exchange::{Completed, FetchRequest};
 use crate::worker::fetched::Fetched;
 use crate::worker::protocol::Waited;
 use crate::worker::task::Completion;
+use meshwork_runtime::{ActionCaller, Runtime};
 
 impl HeroProtocol {
     /// Returns the runtime of a queue's jobs. The queue names the type; a foreign record may not.

@@ -9,8 +9,9 @@ use meshwork_model::outcome::{Failure, FailureKind};
 use meshwork_model::sandbox::Effective;
 use tokio::time::Instant;
 
+use super::run_sandbox::{NoSandbox, RunSandbox};
 use super::state::HeroProtocol;
-use crate::runtime::{Inputs, NoSandbox, RunSandbox};
+use meshwork_runtime::Inputs;
 
 /// Returns the job with the environment of its flow, which a plain client may have written just now.
 pub(super) async fn with_flow(hero: &HeroProtocol, job: &Arc<Job>) -> Result<Arc<Job>, Failure> {

@@ -21,15 +21,17 @@ use meshwork_model::worker_request::WorkerRequest;
 use tokio::sync::{Notify, watch};
 use tracing::Span;
 
+use super::child_adder::ChildAdder;
 use super::claims::{completed, fetched, result};
 use super::control_poll::poll_control;
 use super::job_reads::{inputs, sandbox, with_flow};
 use super::maintenance::{Leadership, maintain, wait_for_wakeups};
+use super::objects::RunObjects;
 use super::pool::Member;
 use super::registry::reclaim_dead;
+use super::run_sandbox::RunSandbox;
 use super::state::HeroProtocol;
 use super::subscription::{Lists, base_of};
-use crate::runtime::{self, ChildAdder, ObjectStore, RunSandbox, Runtime};
 use crate::worker::exchange::{Exchanged, FetchRequest};
 use crate::worker::in_flight::InFlight;
 use crate::worker::protocol::{
@@ -37,6 +39,8 @@ use crate::worker::protocol::{
 };
 use crate::worker::{Config, Protocol, task::Completion};
 use crate::{Batch, span};
+use meshwork_runtime as runtime;
+use meshwork_runtime::Runtime;
 
 /// Limit of the release of the worker's name, which also expires.
 const DEPART: Duration = Duration::from_millis(500);
@@ -214,22 +218,24 @@ impl Protocol for HeroProtocol {
             let (id, token) = (BatchId::foreign(id), claimed.token.clone());
             Batch::of_run(&self.broker, id, job.job_id(), token)
         });
-        Step::Run(Box::new(Prepared {
-            runtime: Arc::clone(runtime),
-            timeout: Duration::from_secs(job.timeout),
-            objects: ObjectStore::new(&self.broker, self.access.as_ref(), &job),
-            job,
-            inputs,
-            child_adder: ChildAdder::new(&self.broker, claimed, trace.cloned(), &run_sandbox),
-            caller: self.caller(),
-            batch,
-            confinement: run_sandbox.confinement(sandbox),
-            // A record may name any context, so it does not count.
-            tenant: match self.broker.keys() {
-                JobKeys::Hero(namespace) => format!("node {namespace}"),
-                JobKeys::Context(context, _) => format!("context {}", context.context()),
-            },
-        }))
+        let timeout = Duration::from_secs(job.timeout);
+        let objects = RunObjects::new(&self.broker, self.access.as_ref(), &job);
+        let mut prepared = Prepared::new(Arc::clone(runtime), job, timeout);
+        let run = &mut prepared.run;
+        run.objects = Some(Arc::new(objects));
+        run.inputs = inputs;
+        run.child_adder = ChildAdder::of_run(&self.broker, claimed, trace.cloned(), &run_sandbox);
+        run.caller = self.caller();
+        if let Some(batch) = batch {
+            run.extensions.insert(batch);
+        }
+        run.confinement = run_sandbox.confinement(sandbox);
+        // A record may name any context, so it does not count.
+        run.tenant = match self.broker.keys() {
+            JobKeys::Hero(namespace) => format!("node {namespace}"),
+            JobKeys::Context(context, _) => format!("context {}", context.context()),
+        };
+        Step::Run(Box::new(prepared))
     }
 
     fn encode(&self, claimed: &Claimed, report: Report) -> Report {

@@ -2,13 +2,16 @@
 //! has the queues, [`typed`] the handlers of typed jobs, [`registry`] the live workers, [`pool`] shares parts between contexts, [`control_poll`] reads cancel
 //! requests, and [`maintenance`] is done by one worker at a time for all.
 
+mod child_adder;
 mod claims;
 mod control_poll;
 mod job_reads;
 mod jobs;
 mod maintenance;
+mod objects;
 mod pool;
 mod registry;
+mod run_sandbox;
 mod state;
 mod subscription;
 mod typed;
@@ -31,12 +34,16 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::DropGuard;
 
 use super::nooble::{self, ScriptCalls};
+use crate::client::ObjectAccess;
 use crate::context::{ContextHandle, Identity as Actor};
 use crate::flow::{PlainEnv, Sender, Stepper};
-use crate::runtime::{self, ObjectAccess, Runtime, SandboxPolicy};
+use crate::handler::function::{self, Handler};
+use crate::handler::group::{BatchOptions, GroupHandler, group_handler};
 use crate::worker::{self, Config, Engine, Identity, LogFolders, Prefetch, WorkerHandle};
 use crate::{Client, Error, handler};
 use maintenance::NextDue;
+use meshwork_runtime as runtime;
+use meshwork_runtime::{Runtime, SandboxPolicy};
 pub use pool::{MAX_POOL, WorkerPool};
 use pool::{Member, MemberKeys};
 use registry::Present;
@@ -139,9 +146,9 @@ impl Worker {
     /// jobs. Its payload is the job's script, and its result the job's output,
     /// both in JSON. [`Worker::start`] reports an invalid name.
     #[must_use]
-    pub fn handle<H: runtime::Handler<M>, M: 'static>(mut self, name: &str, handler: H) -> Self {
+    pub fn handle<H: Handler<M>, M: 'static>(mut self, name: &str, handler: H) -> Self {
         match name.parse() {
-            Ok(name) => self.runtime(name, runtime::handler(handler)),
+            Ok(name) => self.runtime(name, function::handler(handler)),
             Err(_) => {
                 self.refused.get_or_insert_with(|| name.to_owned());
                 self
@@ -152,14 +159,14 @@ impl Worker {
     /// Runs several jobs of the type `name` with one call of `handler`, up to the limit in `many`. Each job has its own
     /// result. A group is never larger than [`Worker::concurrency`]. See [`runtime::group_handler`].
     #[must_use]
-    pub fn handle_batch<H: runtime::GroupHandler<M>, M: 'static>(
+    pub fn handle_batch<H: GroupHandler<M>, M: 'static>(
         mut self,
         name: &str,
-        many: runtime::BatchOptions,
+        many: BatchOptions,
         handler: H,
     ) -> Self {
         match name.parse() {
-            Ok(name) => self.runtime(name, runtime::group_handler(many, handler)),
+            Ok(name) => self.runtime(name, group_handler(many, handler)),
             Err(_) => {
                 self.refused.get_or_insert_with(|| name.to_owned());
                 self
@@ -225,7 +232,7 @@ impl Worker {
 
     /// Sets the clock of leases.
     #[cfg(test)]
-    pub(crate) fn lease_clock(mut self, clock: crate::runtime::lease::LeaseClock) -> Self {
+    pub(crate) fn lease_clock(mut self, clock: meshwork_runtime::lease::LeaseClock) -> Self {
         self.config.clock = clock;
         self
     }
@@ -331,7 +338,8 @@ impl Worker {
     async fn checked_sandbox(&self) -> Result<SandboxPolicy, Error> {
         let starts_processes = self.runtimes.iter().any(|(_, one)| one.starts_processes());
         let is_private = self.broker.conn().is_private();
-        SandboxPolicy::checked(self.sandbox.clone(), is_private, starts_processes).await
+        let policy = SandboxPolicy::checked(self.sandbox.clone(), is_private, starts_processes);
+        Ok(policy.await?)
     }
 
     /// Starts the worker on the current runtime.

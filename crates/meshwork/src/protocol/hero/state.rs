@@ -11,9 +11,10 @@ use super::maintenance::NextDue;
 use super::pool::{Member, WorkerPool};
 use super::registry::Present;
 use super::subscription::{Lists, Subscriptions};
+use crate::client::ObjectAccess;
 use crate::flow::PlainEnv;
-use crate::runtime::{CallActions, ObjectAccess, Runtime, SandboxPolicy};
 use crate::worker::Identity;
+use meshwork_runtime::{CallActions, Runtime, SandboxPolicy};
 
 /// The protocol of Hero, for one worker.
 pub(super) struct HeroProtocol {

@@ -11,7 +11,8 @@ use super::context::ActionContext;
 use super::error::ActionError;
 use super::handler::Act;
 use super::message::Message;
-use crate::runtime::{LOST_GRACE, Run, Runtime, StopReason, panic_text};
+use crate::handler::function::LOST_GRACE;
+use meshwork_runtime::{Run, Runtime, StopReason, panic_text};
 
 /// Call of a function, as a runtime.
 struct Call {

@@ -216,7 +216,7 @@ impl ActionError {
         match error.downcast::<Self>() {
             Ok(own) => *own,
             Err(other) => {
-                let message = crate::runtime::error_message(&*other);
+                let message = meshwork_runtime::failure_of(&*other).message;
                 Self::new(PROCESSING.0, PROCESSING.1, &message)
             }
         }

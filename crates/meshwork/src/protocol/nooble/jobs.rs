@@ -31,14 +31,14 @@ use super::request::{span as span_id, traceparent};
 use super::script_calls::ScriptCalls;
 use super::state::NoobleProtocol;
 use super::tidy;
-use crate::clock::host_micros;
-use crate::runtime::{ActionCaller, CallActions, Inputs};
 use crate::span::Subject;
 use crate::worker::exchange::{Exchanged, FetchRequest};
 use crate::worker::in_flight::InFlight;
 use crate::worker::protocol::{Failed, FailedRun, Intake, Prepared, Renewed, Step, Waited};
 use crate::worker::task::Completion;
 use crate::worker::{Config, Protocol};
+use meshwork_runtime::clock::host_micros;
+use meshwork_runtime::{ActionCaller, CallActions, Inputs};
 
 /// Name of the input of a callback's script with the record of its request.
 const REQUEST_INPUT: &str = "request";
@@ -231,11 +231,10 @@ impl Protocol for NoobleProtocol {
                 let given = Arc::new(job_of(entry, action));
                 let calls = ScriptCalls::of_handler(&self.client, action);
                 let calls: Arc<dyn CallActions> = Arc::new(calls);
-                Prepared {
-                    inputs: record.map(request_input).unwrap_or_default(),
-                    caller: ActionCaller::new(&calls),
-                    ..Prepared::new(runtime, given, config.timeout)
-                }
+                let mut prepared = Prepared::new(runtime, given, config.timeout);
+                prepared.run.inputs = record.map(request_input).unwrap_or_default();
+                prepared.run.caller = ActionCaller::new(&calls);
+                prepared
             }
         }))
     }

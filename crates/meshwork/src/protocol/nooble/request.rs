@@ -5,7 +5,7 @@ use meshwork_model::nooble::{Action, Data, Fresh, InvalidData, micros, uuid};
 use meshwork_model::trace::TraceContext;
 use serde::Serialize;
 
-use crate::clock::host_micros;
+use meshwork_runtime::clock::host_micros;
 
 /// Number of digits of a span id.
 const SPAN_DIGITS: usize = 16;

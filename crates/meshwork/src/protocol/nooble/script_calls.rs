@@ -13,7 +13,7 @@ use uuid::{Builder, Uuid};
 use super::client::Client;
 use super::error::Error;
 use super::request::{Ids, Request, traceparent};
-use crate::runtime::{
+use meshwork_runtime::{
     ActionCallError, ActionIds, ActionReply, ActionRequest, CallActions, CheckedDelivery,
     ServiceFailure,
 };

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::Fetcher;
-use crate::runtime::lease::Moment;
 use crate::worker::batch::count;
 use crate::worker::protocol::Protocol;
 use crate::worker::task::Arrival;
+use meshwork_runtime::lease::Moment;
 
 /// The time of a claim by both clocks, to date what blocking reads claim: their answers say only the server's time.
 #[derive(Debug, Clone, Copy)]

@@ -3,10 +3,10 @@
 use tokio::time::Instant;
 
 use super::{FRUITLESS, Fetcher, MOST_CALLS, PARTS, SAFETY};
-use crate::runtime::lease::Moment;
 use crate::worker::batch::batch;
 use crate::worker::exchange::{Exchange, FetchRequest};
 use crate::worker::protocol::Protocol;
+use meshwork_runtime::lease::Moment;
 
 /// Number of jobs to request.
 #[derive(Debug, Clone, Copy, Default)]

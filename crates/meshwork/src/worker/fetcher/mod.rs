@@ -19,7 +19,6 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::runtime::lease::Moment;
 use crate::worker::batch::count;
 use crate::worker::capacity::demand::BlockedQueues;
 use crate::worker::capacity::prefetch::Depth;
@@ -34,6 +33,7 @@ use crate::worker::release::release_all;
 use crate::worker::spawner::{Placed, Spawner, Starter};
 use crate::worker::task::{Completion, LeasedJob, RunEvent};
 use arrivals::TimedClaim;
+use meshwork_runtime::lease::Moment;
 use prefetched::Prefetched;
 
 /// Interval of claims without arrivals, which find ids whose wakeup was lost and queues without a blocking read. Also

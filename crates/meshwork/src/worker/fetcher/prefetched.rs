@@ -6,12 +6,12 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::Fetcher;
-use crate::runtime::lease::Moment;
 use crate::worker::capacity::prefetch::MOST_WAIT;
 use crate::worker::exchange::ExchangeEvent;
 use crate::worker::protocol::Protocol;
 use crate::worker::release::release_all;
 use crate::worker::task::LeasedJob;
+use meshwork_runtime::lease::Moment;
 
 /// Prefetched jobs in the order of their claims, in which they start. Another order would let jobs of a high priority starve
 /// those for which claims of the reverse order exist.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::runtime::log::Entry;
+use meshwork_runtime::log::Entry;
 
 /// Formats entries as lines.
 pub(super) fn lines(time: &str, job: &str, entries: &[Entry]) -> String {

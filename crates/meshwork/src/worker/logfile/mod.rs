@@ -19,8 +19,8 @@ use std::sync::Arc;
 use meshwork_model::job::log_path_fault;
 use meshwork_model::outcome::{Failure, FailureKind};
 
-use crate::clock;
-use crate::runtime::log::{Entry, LogDrain};
+use meshwork_runtime::clock;
+use meshwork_runtime::log::{Entry, LogDrain};
 pub use place::LogDirError;
 use place::{Folder, LogPath, PlaceError};
 

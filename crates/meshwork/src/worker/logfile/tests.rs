@@ -11,7 +11,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;
 
 use super::*;
-use crate::runtime::log::{LogSink, Stream};
+use meshwork_runtime::log::{LogSink, Stream};
 
 /// An allowed folder, beside one that is not allowed.
 struct Ground {

@@ -279,8 +279,8 @@ fn memory_that_no_process_maps_is_counted_or_refused() {
     again_as_all_users("confined::limits::unmapped_memory");
 }
 
-/// Runs children that nobody waits for, one after another: 1 s of processor time. Without groups, the time of each after its
-/// last sample is lost: so each stays for some samples, which come late on a busy host.
+/// Runs children that nobody waits for, one after another: 1 s of processor time. The second ends with the run. Without
+/// groups, the time of each after its last sample is lost: so each stays for some samples, which come late on a busy host.
 const UNREAPED: &str = "import os, signal, time
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 for _ in range(2):
