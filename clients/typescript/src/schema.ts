@@ -1492,7 +1492,7 @@ export interface components {
         Changed: {
             /** @description Id of the object. */
             id: string;
-            /** @description State after the call: `cancelled`, `stopping`, `ended`, `queued`, `deleted` and others. */
+            /** @description State after the call: `cancelled`, `cancelling`, `ended`, `queued`, `deleted` and others. */
             result: string;
         };
         /** @description Result of a change of a flow. */
@@ -1517,12 +1517,12 @@ export interface components {
              */
             part: number | null;
             /**
-             * @description State after the call: `cancelled`, `stopping`, `ended`, `queued` or `deleted`; or why the job was not changed:
+             * @description State after the change: `cancelled`, `cancelling`, `ended`, `queued` or `deleted`; or why the job was not changed:
              *     `unfinished`, `running`, `of_flow` or `missing`.
              */
             result: string;
         };
-        /** @description Jobs that a call changed. */
+        /** @description Jobs that an operation changed. */
         ChangedJobs: {
             /** @description The jobs of the page; without those that had ended before a cancel. */
             jobs: components["schemas"]["ChangedJob"][];

@@ -8,6 +8,7 @@ use meshwork_broker::conn::ConnectError;
 use meshwork_broker::{Backoff, Broker};
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::Namespace;
+use meshwork_ops::Store;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 
@@ -53,6 +54,14 @@ impl App {
         match self.verbose {
             true => queue.to_owned(),
             false => self.keys().queue_name(queue).to_owned(),
+        }
+    }
+
+    /// Returns the printed name of a queue of a store; with `--verbose` its whole key.
+    pub(crate) fn queue_in(&self, store: &Store, queue: &str) -> String {
+        match self.verbose {
+            true => queue.to_owned(),
+            false => store.client.broker().keys().queue_name(queue).to_owned(),
         }
     }
 
@@ -140,7 +149,8 @@ impl App {
         }
     }
 
-    /// Writes an entry into the audit trail of the command's context.
+    /// Writes an entry into the audit trail of the command's context. A change writes it first, so that an interrupted one has
+    /// an entry.
     pub(crate) async fn record_in_audit(
         &self,
         what: &str,

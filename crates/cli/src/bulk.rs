@@ -1,24 +1,22 @@
 //! Bulk changes of jobs or dead letters: by ids, or all that match a filter. The matches are counted before any change.
 
-use futures_util::StreamExt;
-use meshwork::{Client, DeadCursor, Error as MeshworkError, JobFilter, MAX_TEXT_SCAN};
+use futures_util::{StreamExt, stream};
+use meshwork::{JobFilter, MAX_TEXT_SCAN};
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
+use meshwork_ops::Store;
+use meshwork_ops::change::{Action, Change, Outcome};
+use meshwork_ops::walk::{Source, Walk};
 
 use crate::app::App;
 use crate::args::filter;
 use crate::args::filter::Select;
 use crate::args::parsers;
-use crate::change::{Change, tell};
+use crate::change::{by_ids, tell_outcome};
 use crate::confirm::confirm;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Progress, note};
-
-/// Greatest number of calls in flight.
-const AT_ONCE: usize = 64;
-/// Dead letters examined per page.
-const DEAD_PAGE: usize = 1000;
 
 /// Jobs by their ids or by a filter.
 #[derive(Debug, Clone, clap::Args)]
@@ -42,17 +40,10 @@ pub(crate) struct Chosen {
     pub(crate) dry_run: bool,
 }
 
-/// Kind of the jobs: all, or dead letters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Source {
-    Jobs,
-    DeadLetters,
-}
-
 /// Change of jobs, in words.
 #[derive(Clone, Copy)]
 pub(crate) struct Verb {
-    pub(crate) source: Source,
+    pub(crate) action: Action,
     /// Infinitive, as `retry`.
     pub(crate) verb: &'static str,
     /// Participle, as `retried`.
@@ -61,129 +52,69 @@ pub(crate) struct Verb {
     pub(crate) fits: fn(&Job) -> bool,
 }
 
-impl Source {
+impl Verb {
+    fn source(self) -> Source {
+        match self.action {
+            Action::RetryLetter | Action::DeleteLetter => Source::DeadLetters,
+            _ => Source::Jobs,
+        }
+    }
+
     fn noun(self) -> &'static str {
-        match self {
-            Self::Jobs => "job",
-            Self::DeadLetters => "dead letter",
+        match self.source() {
+            Source::Jobs => "job",
+            Source::DeadLetters => "dead letter",
         }
-    }
-
-    async fn one(self, client: &Client, id: &JobId) -> Result<Job, MeshworkError> {
-        match self {
-            Self::Jobs => client.summary(id).await,
-            Self::DeadLetters => Ok(client.dead_letter(id).await?.job),
-        }
-    }
-}
-
-/// Iterates over all jobs that match a filter, page by page.
-pub(crate) struct Pages<'a> {
-    client: &'a Client,
-    filter: &'a JobFilter,
-    from: Option<From>,
-    pub(crate) looked_at: usize,
-}
-
-enum From {
-    Job(u64),
-    Dead(Option<DeadCursor>),
-}
-
-impl<'a> Pages<'a> {
-    pub(crate) fn new(client: &'a Client, filter: &'a JobFilter, source: Source) -> Self {
-        let from = Some(match source {
-            Source::Jobs => From::Job(0),
-            Source::DeadLetters => From::Dead(None),
-        });
-        Self {
-            client,
-            filter,
-            from,
-            looked_at: 0,
-        }
-    }
-
-    /// Returns the next page; none at the end.
-    pub(crate) async fn next(&mut self) -> Result<Option<Vec<Job>>, CommandError> {
-        Ok(match self.from.take() {
-            None => None,
-            Some(From::Job(from)) => {
-                let page = self.client.find(self.filter, from).await?;
-                self.from = (page.next != 0).then_some(From::Job(page.next));
-                self.looked_at += page.looked_at;
-                Some(page.jobs)
-            }
-            Some(From::Dead(from)) => {
-                let page = self.client.dead_letters(self.filter, from.as_ref()).await?;
-                self.from = page.next.map(|next| From::Dead(Some(next)));
-                self.looked_at += DEAD_PAGE;
-                Some(page.letters.into_iter().map(|letter| letter.job).collect())
-            }
-        })
-    }
-
-    /// Returns true if a text search has reached its limit of scanned jobs.
-    pub(crate) fn is_text_bound(&self) -> bool {
-        self.filter.text.is_some() && self.from.is_some() && self.looked_at >= MAX_TEXT_SCAN
     }
 }
 
 impl Chosen {
-    /// Applies `act` to each job. A refused job does not stop the others.
+    /// Changes each job. A refused job does not stop the others.
     pub(crate) async fn run(
         &self,
-        context: &mut App,
+        app: &mut App,
+        store: &Store,
         verb: Verb,
-        act: impl AsyncFn(&Client, &Job) -> Result<Change, MeshworkError>,
     ) -> Result<Exit, CommandError> {
-        if self.ids.is_empty() {
-            return self.many(context, verb, act).await;
+        match self.ids[..] {
+            [] => self.many(app, store, verb).await,
+            ref ids => by_ids(app, store, ids, verb.action).await,
         }
-        let client = context.client().await?;
-        let mut exit = Exit::DONE;
-        for id in &self.ids {
-            let changed = match verb.source.one(&client, id).await {
-                Ok(job) => act(&client, &job).await,
-                Err(error) => Err(error),
-            };
-            exit = exit.or(tell(&mut context.out, id.as_str(), changed)?);
-        }
-        Ok(exit)
     }
 
-    /// Applies `act` to all jobs that exist now and match the options.
+    /// Changes all jobs that exist now and match the options.
     pub(crate) async fn many(
         &self,
-        context: &mut App,
+        app: &mut App,
+        store: &Store,
         verb: Verb,
-        act: impl AsyncFn(&Client, &Job) -> Result<Change, MeshworkError>,
     ) -> Result<Exit, CommandError> {
-        let filter = self.select.filter(&context.keys())?;
-        let client = context.client().await?;
-        let filter = self.select.timed(filter, &client, true).await?;
-        let noun = verb.source.noun();
-        let count = count(&client, &filter, verb).await?;
+        let filter = self.select.filter(store, true).await?;
+        let noun = verb.noun();
+        let count = count(store, &filter, verb).await?;
         if count == 0 {
             note(format_args!("there is no such {noun}"));
             return Ok(Exit::DONE);
         }
-        if !self.dry_run {
-            confirm(&format!("to {} {count} {noun}s", verb.verb), self.yes)?;
-        }
+        let change = match self.dry_run {
+            true => None,
+            false => {
+                confirm(&format!("to {} {count} {noun}s", verb.verb), self.yes)?;
+                Some(Change::begin(store, verb.action, &[]).await?)
+            }
+        };
         let mut progress = Progress::new(count);
+        let mut walk = Walk::new(&store.client, &filter, verb.source());
         let (mut exit, mut seen, mut done) = (Exit::DONE, 0, 0);
-        let mut pages = Pages::new(&client, &filter, verb.source);
-        while let Some(page) = pages.next().await? {
+        while let Some(page) = walk.next().await? {
             let fitting = page.iter().filter(|job| (verb.fits)(job));
-            let mut changes = futures_util::stream::iter(fitting)
-                .map(async |job| match self.dry_run {
-                    true => (job, Ok(Change::Done("meant"))),
-                    false => (job, act(&client, job).await),
-                })
-                .buffered(AT_ONCE);
+            let mut changes = match &change {
+                Some(change) => change.each(fitting).boxed_local(),
+                None => stream::iter(fitting.map(|job| (job, Ok(Outcome::Meant)))).boxed_local(),
+            };
             while let Some((job, changed)) = changes.next().await {
-                let one = progress.aside(|| tell(&mut context.out, &job.id, changed))?;
+                let told = || tell_outcome(&mut app.out, &job.id, verb.action, changed);
+                let one = progress.aside(told)?;
                 (exit, seen) = (exit.or(one), seen + 1);
                 done += usize::from(one == Exit::DONE);
                 progress.show(seen);
@@ -191,7 +122,7 @@ impl Chosen {
         }
         drop(progress);
         let word = if self.dry_run { "meant" } else { verb.done };
-        if verb.source == Source::Jobs && done == seen {
+        if verb.source() == Source::Jobs && done == seen {
             note(format_args!("{done} {noun}s {word}"));
         } else {
             note(format_args!("{done} of {seen} {noun}s {word}"));
@@ -201,13 +132,13 @@ impl Chosen {
 }
 
 /// Counts the matching jobs. A text search beyond its limit is refused, and nothing changes.
-async fn count(client: &Client, filter: &JobFilter, verb: Verb) -> Result<usize, CommandError> {
-    let (mut count, mut pages) = (0, Pages::new(client, filter, verb.source));
+async fn count(store: &Store, filter: &JobFilter, verb: Verb) -> Result<usize, CommandError> {
+    let (mut count, mut walk) = (0, Walk::new(&store.client, filter, verb.source()));
     let mut progress = Progress::scan();
-    while let Some(page) = pages.next().await? {
+    while let Some(page) = walk.next().await? {
         count += page.iter().filter(|job| (verb.fits)(job)).count();
-        progress.show(pages.looked_at);
-        if pages.is_text_bound() {
+        progress.show(walk.looked_at);
+        if walk.is_text_bound() {
             return Err(CommandError::usage(format_args!(
                 "--text searches at most {MAX_TEXT_SCAN} jobs, and there are more; nothing was changed: choose fewer \
                  by another option"

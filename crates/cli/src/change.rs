@@ -1,7 +1,9 @@
 //! Changes of jobs: prints the result of each as one word on stdout, and failures on stderr.
 
-use meshwork::{Client, Error as MeshworkError};
+use meshwork::Error as MeshworkError;
 use meshwork_model::name::JobId;
+use meshwork_ops::change::{Action, Outcome};
+use meshwork_ops::{OpError, Store};
 use serde::Serialize;
 
 use crate::app::App;
@@ -24,19 +26,38 @@ struct Line<'a> {
     result: &'static str,
 }
 
-/// Changes all jobs. A refused job does not stop the others.
-pub(crate) async fn change(
-    context: &mut App,
+/// Changes the jobs of these ids. A refused job does not stop the others.
+pub(crate) async fn by_ids(
+    app: &mut App,
+    store: &Store,
     ids: &[JobId],
-    act: impl AsyncFn(&Client, &JobId) -> Result<Change, MeshworkError>,
+    action: Action,
 ) -> Result<Exit, CommandError> {
-    let client = context.client().await?;
+    let change = meshwork_ops::change::Change::begin(store, action, ids).await?;
     let mut exit = Exit::DONE;
     for id in ids {
-        let changed = act(&client, id).await;
-        exit = exit.or(tell(&mut context.out, id.as_str(), changed)?);
+        let changed = change.by_id(id).await;
+        exit = exit.or(tell_outcome(&mut app.out, id.as_str(), action, changed)?);
     }
     Ok(exit)
+}
+
+/// Prints the result of an action for one job.
+pub(crate) fn tell_outcome(
+    out: &mut Out,
+    id: &str,
+    action: Action,
+    changed: Result<Outcome, OpError>,
+) -> Result<Exit, CommandError> {
+    let changed = match changed {
+        Ok(outcome) => Ok(match action.refusal(outcome) {
+            Some(why) => Change::Refused(outcome.word(), why),
+            None => Change::Done(outcome.word()),
+        }),
+        Err(OpError::Jobs(error)) => Err(error),
+        Err(error) => return Err(error.into()),
+    };
+    tell(out, id, changed)
 }
 
 /// Prints the result for one job.

@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use meshwork::{Client, JobFilter};
 use meshwork_model::job::Job;
+use meshwork_ops::walk::{Source, Walk};
 
-use crate::bulk::{Pages, Source};
 use crate::error::CommandError;
 use crate::out::Progress;
 
@@ -70,9 +70,9 @@ impl Newest {
     ) -> Result<Self, CommandError> {
         // Ordered by position: a page may repeat a job.
         let (mut newest, mut cut, mut incomplete) = (BTreeMap::new(), false, false);
-        let mut pages = Pages::new(client, filter, Source::Jobs);
+        let mut walk = Walk::new(client, filter, Source::Jobs);
         let mut progress = Progress::scan();
-        while let Some(page) = pages.next().await? {
+        while let Some(page) = walk.next().await? {
             for job in page {
                 let place = Cursor::of(&job);
                 if after.as_ref().is_some_and(|after| place >= *after) {
@@ -84,8 +84,8 @@ impl Newest {
                     cut = true;
                 }
             }
-            progress.show(pages.looked_at);
-            if pages.is_text_bound() {
+            progress.show(walk.looked_at);
+            if walk.is_text_bound() {
                 incomplete = true;
                 break;
             }

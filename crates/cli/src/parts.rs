@@ -15,8 +15,6 @@ pub(crate) struct OverParts<'a> {
     pub(crate) name: Option<SpreadName>,
     /// Permission that the command needs in each part.
     pub(crate) needs: (Object, Operation),
-    /// Words for the audit trail of each part, if the command changes something.
-    pub(crate) audit: Option<&'static str>,
 }
 
 impl OverParts<'_> {
@@ -35,9 +33,6 @@ impl OverParts<'_> {
             entered.map_err(|error| error.in_part(id))?;
             context.out.begin_part(id);
             let ended = command(context).await;
-            if let Some(what) = self.audit {
-                context.record_in_audit(what, "").await?;
-            }
             context.entered = None;
             exit = exit.or(ended.map_err(|error| error.in_part(id))?);
         }

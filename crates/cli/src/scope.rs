@@ -2,15 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use meshwork::Client;
-use meshwork::context::{ContextHandle, Identity, Node};
+use meshwork::context::{Caller, ContextHandle, Identity, Node};
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::keys::context::{ContextId, ContextKeys};
 use meshwork_model::name::JobId;
+use meshwork_ops::{Needs, Place, Placed, Store};
 
 use crate::app::{App, Entered};
 use crate::error::CommandError;
+use crate::exit::Exit;
 use crate::identity::IdentityArgs;
 
 /// Options of commands whose jobs may be those of a context.
@@ -44,6 +47,40 @@ impl ActorArgs {
 }
 
 impl ScopeArgs {
+    /// Enters the place of an operation on these jobs, or on those that a filter finds, and resolves their ids.
+    pub(crate) async fn place(
+        &self,
+        app: &App,
+        ids: Vec<&mut JobId>,
+        needs: Needs,
+    ) -> Result<Placed, CommandError> {
+        let context = self.context.or_else(|| named_in(&ids));
+        let client = app.client().await?;
+        if let Some(id) = context {
+            // A context that does not exist needs no actor to say so.
+            Node::of(client.broker()).context(id).await?;
+        }
+        let place = Place {
+            context: context.map(ContextId::get),
+            spread: self.spread && ids.is_empty(),
+        };
+        let caller = match place.is_outside() {
+            true => None,
+            false => {
+                let (_, me) = self.actor.identity().open(app).await?;
+                Some(Caller::new(me.id(), None))
+            }
+        };
+        let store = Store::new(client, caller, Arc::default());
+        let placed = store.enter_all(place, None, needs).await?;
+        if let Placed::One(store) = &placed {
+            for id in ids {
+                *id = store.job_id(id.as_str())?;
+            }
+        }
+        Ok(placed)
+    }
+
     /// Opens the named context, if there is one.
     pub(crate) async fn open(&self, context: &App) -> Result<Option<Scope>, CommandError> {
         match self.context {
@@ -52,17 +89,15 @@ impl ScopeArgs {
         }
     }
 
-    /// Opens the context that the ids of all these jobs name, if they do: they are keys as `{ctx:7}:job:12:2001`.
+    /// Opens the context that the ids of all these jobs name, if they do.
     pub(crate) async fn open_named(
         &self,
         ids: &[&mut JobId],
         context: &App,
     ) -> Result<Option<Scope>, CommandError> {
-        let named = ids.iter().map(|id| ContextKeys::named_in(id.as_str()));
-        let named: BTreeSet<_> = named.collect();
-        match named.into_iter().collect::<Vec<_>>()[..] {
-            [Some(id)] => Ok(Some(self.open_context(id, context).await?)),
-            _ => Ok(None),
+        match named_in(ids) {
+            Some(id) => Ok(Some(self.open_context(id, context).await?)),
+            None => Ok(None),
         }
     }
 
@@ -71,6 +106,16 @@ impl ScopeArgs {
         let handle = Node::of(client.broker()).context(id).await?;
         let (_, me) = self.actor.identity().open(context).await?;
         Ok(Scope { me, handle })
+    }
+}
+
+/// Returns the context that the ids of all these jobs name, if they do: they are keys as `{ctx:7}:job:12:2001`.
+fn named_in(ids: &[&mut JobId]) -> Option<ContextId> {
+    let named = ids.iter().map(|id| ContextKeys::named_in(id.as_str()));
+    let named: BTreeSet<_> = named.collect();
+    match named.into_iter().collect::<Vec<_>>()[..] {
+        [only] => only,
+        _ => None,
     }
 }
 
@@ -115,5 +160,26 @@ impl App {
         let Scope { me, handle } = scope;
         self.entered = Some(Entered { me, handle, client });
         Ok(())
+    }
+
+    /// Runs a command in its place, in the parts of spread queues one after another. A failure in one part ends it; its
+    /// message names the part.
+    pub(crate) async fn in_place(
+        &mut self,
+        placed: Placed,
+        command: impl AsyncFn(&mut Self, &Store) -> Result<Exit, CommandError>,
+    ) -> Result<Exit, CommandError> {
+        let parts = match placed {
+            Placed::One(store) => return Box::pin(command(self, &store)).await,
+            Placed::Parts(parts) => parts,
+        };
+        let mut exit = Exit::DONE;
+        for (id, store) in parts {
+            self.out.begin_part(id);
+            let ended = Box::pin(command(self, &store)).await;
+            exit = exit.or(ended.map_err(|error| error.in_part(id))?);
+        }
+        self.out.end_parts()?;
+        Ok(exit)
     }
 }

@@ -185,7 +185,7 @@ class Changed(TypedDict):
     """
     result: str
     """
-    State after the call: `cancelled`, `stopping`, `ended`, `queued`, `deleted` and others.
+    State after the call: `cancelled`, `cancelling`, `ended`, `queued`, `deleted` and others.
     """
 
 
@@ -223,14 +223,14 @@ class ChangedJob(TypedDict):
     """
     result: str
     """
-    State after the call: `cancelled`, `stopping`, `ended`, `queued` or `deleted`; or why the job was not changed:
+    State after the change: `cancelled`, `cancelling`, `ended`, `queued` or `deleted`; or why the job was not changed:
     `unfinished`, `running`, `of_flow` or `missing`.
     """
 
 
 class ChangedJobs(TypedDict):
     """
-    Jobs that a call changed.
+    Jobs that an operation changed.
     """
 
     jobs: list[ChangedJob]

@@ -1,12 +1,12 @@
 //! Filter options for jobs and dead letters, the same for all bulk commands.
 
-use meshwork::{Client, JobFilter, JobState};
+use meshwork::{JobFilter, JobState};
 use meshwork_model::job::Tag;
-use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::{BatchId, Group, RoutingKey, ScriptType};
 use meshwork_model::outcome::DEAD_REASONS;
 use meshwork_model::schedule::wall_time::Direction;
 use meshwork_model::state::State;
+use meshwork_ops::Store;
 
 use crate::args::moment::{self, Moment, ZoneArg};
 use crate::error::CommandError;
@@ -101,15 +101,19 @@ impl Select {
             .or_else(|| self.failed.then_some(JobState::Is(State::Failed)))
     }
 
-    /// Returns the filter without its times; needs no server.
-    pub(crate) fn filter(&self, keys: &JobKeys) -> Result<JobFilter, CommandError> {
+    /// Returns the filter in a store, with its times by the server's clock. With `bounded`, jobs created from now on are
+    /// excluded.
+    pub(crate) async fn filter(
+        &self,
+        store: &Store,
+        bounded: bool,
+    ) -> Result<JobFilter, CommandError> {
         let queue = self.queue.as_deref();
-        let queue = queue.map(|text| keys.parse_work_queue(text)).transpose()?;
-        Ok(JobFilter {
+        let filter = JobFilter {
             script_type: self.script_type.clone(),
             group: self.group.clone(),
             route: self.route.clone(),
-            queue,
+            queue: queue.map(|text| store.queue(text)).transpose()?,
             status: self.status(),
             key: self.key.clone(),
             tags: self.tags.clone(),
@@ -120,19 +124,10 @@ impl Select {
             text: self.text.clone(),
             since_ms: None,
             until_ms: None,
-        })
-    }
-
-    /// Returns the filter with its times, by the server's clock. With `bounded`, jobs created from now on are excluded.
-    pub(crate) async fn timed(
-        &self,
-        filter: JobFilter,
-        client: &Client,
-        bounded: bool,
-    ) -> Result<JobFilter, CommandError> {
+        };
         let now = match (bounded, self.since, self.until) {
             (false, None, None) => return Ok(filter),
-            _ => client.broker().now().await?,
+            _ => store.client.broker().now().await?,
         };
         let zone = self.zone.zone();
         let ms = |what: &str, moment: Option<Moment>| {

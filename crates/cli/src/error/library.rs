@@ -8,6 +8,7 @@ use meshwork::spread::SpreadError;
 use meshwork_broker::conn::ConnectError;
 use meshwork_broker::{Error as BrokerError, MigrateError};
 use meshwork_model::keys::hero::{LegacyListError, NoWorkQueue};
+use meshwork_ops::OpError;
 
 use super::CommandError;
 use crate::exit::Exit;
@@ -16,6 +17,26 @@ impl From<meshwork::Error> for CommandError {
     fn from(error: meshwork::Error) -> Self {
         let made = Self::new(exit_of(&error), &error);
         match hint_of(&error) {
+            Some(hint) => made.with_hint(hint),
+            None => made,
+        }
+    }
+}
+
+impl From<OpError> for CommandError {
+    fn from(error: OpError) -> Self {
+        let (exit, hint) = match error {
+            OpError::Jobs(error) => return error.into(),
+            OpError::Context(error) => return error.into(),
+            OpError::Spread(error) => return error.into(),
+            OpError::InPart(part, error) => return Self::from(*error).in_part(part),
+            OpError::Invalid(_) => (Exit::USAGE, None),
+            OpError::Refused { .. } => (Exit::FAILED, None),
+            OpError::NotFound { hint, .. } => (Exit::NO_JOB, Some(hint)),
+            OpError::Forbidden { hint, .. } => (Exit::FAILED, hint),
+        };
+        let made = Self::new(exit, error);
+        match hint {
             Some(hint) => made.with_hint(hint),
             None => made,
         }

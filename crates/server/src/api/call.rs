@@ -1,14 +1,17 @@
 //! One call of a method: the client of the store, the key of the caller, and what the transport has to know.
 
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use data_encoding::HEXLOWER;
 use meshwork::Client;
+use meshwork::context::Caller;
 use meshwork_model::api_key::Scope;
-use meshwork_model::keys::context::{ActorId, ContextId};
+use meshwork_model::keys::context::ActorId;
 use meshwork_model::trace::TraceContext;
+use meshwork_ops::{Sessions, Store};
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +20,9 @@ use super::census::{Census, Found};
 use super::error::{ApiError, Code};
 use super::nonces::Nonces;
 use super::rights::{CHECK_EVERY, Ground};
-use super::sessions::{Entered, Sessions};
+
+/// Greatest number of parts in one call.
+const MOST_PARTS: usize = 256;
 
 /// State that all calls share.
 #[derive(Debug)]
@@ -44,26 +49,51 @@ impl Calls {
     }
 }
 
+/// Number of the actor as which a caller acts in contexts: that of its key, or of the server if it needs none.
+fn actor_of(access: &Access, own_actor: Option<ActorId>) -> Option<ActorId> {
+    match access {
+        Access::Key(key) => key.actor,
+        Access::Actor(actor) => Some(*actor),
+        Access::All | Access::Local(_) => own_actor,
+        Access::Nobody => None,
+    }
+}
+
+/// The store for a caller.
+fn store_of(
+    client: &Client,
+    access: &Access,
+    own_actor: Option<ActorId>,
+    sessions: &Arc<Sessions>,
+) -> Store {
+    // Events name the key.
+    let client = match access.actor_name() {
+        Some(name) => client.acting_as(&name),
+        None => client.clone(),
+    };
+    let through = access.key_name().map(|name| format!("api:{name}"));
+    let caller = actor_of(access, own_actor).map(|id| Caller::new(id, through.as_deref()));
+    Store::new(client, caller, Arc::clone(sessions)).confined(access.context(), MOST_PARTS)
+}
+
 /// One call of a method.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// The store.
-    pub(crate) client: Client,
+    /// The store, in the place of the call.
+    pub(crate) store: Store,
     /// The caller.
     pub access: Access,
     census: Arc<Census>,
     /// True for a page, which many look at for a long time.
     is_of_page: bool,
-    pub(crate) sessions: Arc<Sessions>,
+    sessions: Arc<Sessions>,
     pub(crate) nonces: Arc<Nonces>,
     /// Rights of callers.
     pub(crate) rights: KeyRing,
     /// Rights that the call has used, and its clones.
     grounds: Arc<Mutex<Vec<Ground>>>,
     /// Actor of the server, as which callers without keys act in contexts.
-    pub(crate) own_actor: Option<ActorId>,
-    /// Context of the call, if its parameters name one.
-    pub(crate) entered: Option<Arc<Entered>>,
+    own_actor: Option<ActorId>,
     /// `Idempotency-Key` of the request.
     pub(crate) idempotency_key: Option<String>,
     /// Trace of the request.
@@ -78,13 +108,8 @@ pub struct Call {
 impl Call {
     /// Returns a call of `access`.
     pub(crate) fn new(shared: &Calls, access: Access) -> Self {
-        // Events name the key.
-        let client = match access.actor_name() {
-            Some(name) => shared.client.acting_as(&name),
-            None => shared.client.clone(),
-        };
         Self {
-            client,
+            store: store_of(&shared.client, &access, shared.own_actor, &shared.sessions),
             access,
             census: Arc::clone(&shared.census),
             is_of_page: false,
@@ -93,7 +118,6 @@ impl Call {
             rights: shared.rights.clone(),
             grounds: Arc::default(),
             own_actor: shared.own_actor,
-            entered: None,
             idempotency_key: None,
             trace: None,
             digest: String::new(),
@@ -140,9 +164,7 @@ impl Call {
 
     /// Gives the call to another caller.
     pub(crate) fn act_as(&mut self, access: Access) {
-        if let Some(name) = access.actor_name() {
-            self.client = self.client.acting_as(&name);
-        }
+        self.store = store_of(&self.client, &access, self.own_actor, &self.sessions);
         self.access = access;
     }
 
@@ -178,20 +200,13 @@ impl Call {
         Err(ApiError::new(Code::Forbidden, message).hint(hint))
     }
 
-    /// Refuses a context that is not that of the caller's key.
-    pub(crate) fn check_context(&self, id: ContextId) -> Result<(), ApiError> {
-        match self.access.context().filter(|own| *own != id) {
-            Some(own) => {
-                let message =
-                    format!("this key is for context {own} alone, and not for context {id}");
-                Err(ApiError::new(Code::Forbidden, message))
-            }
-            None => Ok(()),
-        }
+    /// Number of the actor that the caller acts as in contexts, if there is one.
+    pub(crate) fn actor(&self) -> Option<ActorId> {
+        actor_of(&self.access, self.own_actor)
     }
 
     /// Notes a right that the call has used.
-    pub(crate) fn rest_on(&self, ground: Ground) {
+    fn rest_on(&self, ground: Ground) {
         let mut grounds = self.grounds.lock().unwrap_or_else(PoisonError::into_inner);
         if !grounds.contains(&ground) {
             grounds.push(ground);
@@ -205,7 +220,9 @@ impl Call {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
-        for ground in grounds {
+        let roles = self.used_roles().into_iter();
+        let roles = roles.map(|(context, actor, needs)| Ground::Role(context, actor, needs));
+        for ground in grounds.into_iter().chain(roles) {
             // While the store is away a call keeps its rights.
             if let Ok(false) = self.rights.has(&self.access, ground).await {
                 return true;
@@ -255,5 +272,13 @@ impl Call {
     /// Status that the method gave the response, if it is not the usual one.
     pub(crate) fn status(&self) -> Option<u16> {
         Some(self.status.load(Ordering::Relaxed)).filter(|status| *status != 0)
+    }
+}
+
+impl Deref for Call {
+    type Target = Store;
+
+    fn deref(&self) -> &Store {
+        &self.store
     }
 }

@@ -6,6 +6,7 @@ use meshwork::context::ContextError;
 use meshwork::flow::FlowError;
 use meshwork_broker::Error as BrokerError;
 use meshwork_model::keys::context::ContextId;
+use meshwork_ops::{InPart, OpError};
 
 /// The kind of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,17 +134,38 @@ impl ApiError {
         Self::new(Code::InvalidParams, message)
     }
 
-    /// Returns the error with the part of a spread queue in which it came.
-    pub(crate) fn in_part(self, part: ContextId) -> Self {
-        let message = format!("part {part}: {}", self.message);
-        Self { message, ..self }
-    }
-
     /// Adds a remedy.
     #[must_use]
     pub fn hint(mut self, hint: &'static str) -> Self {
         self.hint = Some(hint);
         self
+    }
+}
+
+impl InPart for ApiError {
+    fn in_part(self, part: ContextId) -> Self {
+        let message = format!("part {part}: {}", self.message);
+        Self { message, ..self }
+    }
+}
+
+impl From<OpError> for ApiError {
+    fn from(error: OpError) -> Self {
+        let message = error.to_string();
+        match error {
+            OpError::Jobs(error) => error.into(),
+            OpError::Context(error) => error.into(),
+            OpError::Spread(error) => error.into(),
+            OpError::InPart(part, error) => Self::from(*error).in_part(part),
+            OpError::Invalid(_) => Self::invalid(message),
+            OpError::Refused { .. } => Self::new(Code::Conflict, message),
+            OpError::NotFound { hint, .. } => Self::new(Code::NotFound, message).hint(hint),
+            OpError::Forbidden { hint, .. } => Self {
+                code: Code::Forbidden,
+                message,
+                hint,
+            },
+        }
     }
 }
 

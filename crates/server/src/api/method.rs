@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 use meshwork::Client;
 use meshwork_model::api_key::Scope;
 use meshwork_model::keys::context::{ActorId, ContextKeys};
+use meshwork_ops::{OpError, Store};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde::{Deserializer, Serialize};
@@ -99,12 +100,30 @@ pub struct Method {
 }
 
 impl Method {
+    /// Returns a method that is an operation.
+    pub(crate) fn of<P, R, F>(
+        (name, scope): (&'static str, Scope),
+        (verb, path): (HttpVerb, &'static str),
+        summary: &'static str,
+        operation: impl Fn(Store, P) -> F + Copy + Send + Sync + 'static,
+    ) -> Self
+    where
+        P: DeserializeOwned + JsonSchema + Send + 'static,
+        R: Serialize + JsonSchema,
+        F: Future<Output = Result<R, OpError>> + Send + 'static,
+    {
+        let handler = move |call: Call, params: P| {
+            operation(call.store, params).map(|answer| Ok(Reply::new(&answer?)))
+        };
+        Self::new((name, scope), (verb, path), summary, handler)
+    }
+
     /// Returns a method that `handler` runs.
     pub(crate) fn new<P, R, F>(
         (name, scope): (&'static str, Scope),
         (verb, path): (HttpVerb, &'static str),
         summary: &'static str,
-        handler: fn(Call, P) -> F,
+        handler: impl Fn(Call, P) -> F + Copy + Send + Sync + 'static,
     ) -> Self
     where
         P: DeserializeOwned + JsonSchema + Send + 'static,

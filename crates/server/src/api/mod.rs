@@ -14,12 +14,10 @@ pub(crate) mod live;
 mod method;
 mod methods;
 mod nonces;
-mod params;
 mod place;
 mod recent;
 pub(crate) mod rights;
 pub(crate) mod rpc;
-mod sessions;
 mod table;
 pub(crate) mod topic;
 
@@ -29,9 +27,9 @@ pub(crate) use call::Calls;
 pub use error::{ApiError, Code};
 pub use hero::{Dialect, HERO, HeroMethod};
 pub use http::{Api, ApiLimits, PROFILE};
+pub(crate) use meshwork_ops::job::READ as READ_JOBS;
+pub(crate) use meshwork_ops::params::MAX_LIMIT;
 pub use method::{HttpVerb, Method, Params, call_on};
-pub(crate) use methods::job::READ as READ_JOBS;
-pub(crate) use params::MAX_LIMIT;
 pub use table::{METHODS, find};
 
 #[cfg(test)]

@@ -4,16 +4,14 @@ use std::sync::LazyLock;
 
 use super::method::Method;
 use super::methods::{
-    batch, context, dead, dead_groups, flow, flow_change, flow_logs, job, job_history, job_list,
-    job_source, key, many, message, migration, queue, queue_history, queue_limit, runner, schedule,
-    spread, system, worker,
+    batch, context, dead, flow, flow_change, flow_logs, job, job_history, job_source, key, message,
+    migration, queue, queue_history, queue_limit, runner, schedule, spread, system, worker,
 };
 
 /// All methods, by object.
 pub static METHODS: LazyLock<Vec<Method>> = LazyLock::new(|| {
     let objects = [
         job::methods,
-        job_list::methods,
         job_history::methods,
         job_source::methods,
         queue::methods,
@@ -23,8 +21,6 @@ pub static METHODS: LazyLock<Vec<Method>> = LazyLock::new(|| {
         worker::methods,
         schedule::methods,
         dead::methods,
-        dead_groups::methods,
-        many::methods,
         batch::methods,
         flow::methods,
         flow_logs::methods,

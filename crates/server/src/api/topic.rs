@@ -13,7 +13,7 @@ use crate::http::guard::Holder;
 /// Reads the topic of a kind: the events of a job, a queue or a flow.
 pub(crate) fn of(call: &Call, kind: &str, value: &str) -> Result<Topic, ApiError> {
     match kind {
-        "job" => Ok(Topic::Job(call.job_id(value.to_owned())?.to_string())),
+        "job" => Ok(Topic::Job(call.job_id(value)?.to_string())),
         "queue" => {
             let keys = call.client.broker().keys();
             let list = keys.parse_work_queue(value);
@@ -71,7 +71,7 @@ pub(crate) async fn subscribe(
 ) -> Result<Subscription, ApiError> {
     let topic = match text.split_once(':') {
         Some(("log", id)) => {
-            let id = call.job_id(id.to_owned())?;
+            let id = call.job_id(id)?;
             return live.log(call, id, (from, holder)).await;
         }
         Some((kind, value)) => of(call, kind, value)?,

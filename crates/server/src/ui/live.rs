@@ -56,7 +56,7 @@ async fn lines(caller: &Caller, last: Option<String>) -> Result<(Subscription, C
     let after = last.or_else(|| caller.query("after"));
     let after = after.map(topic::position).transpose()?;
     let call = topic::enter(caller.call(), caller.context, "job.logs").await?;
-    let id = call.job_id(id)?;
+    let id = call.job_id(&id)?;
     let live = caller.shared.api.live();
     let lines = live.log(&call, id, (after, &caller.holder)).await?;
     Ok((lines, call))

@@ -4,7 +4,7 @@ use super::super::tree::File;
 use super::{Finding, Tree, finding};
 
 /// A crate of the workspace, and the ones that it may use.
-const ARROWS: [(&str, &[&str]); 14] = [
+const ARROWS: [(&str, &[&str]); 15] = [
     ("model", &[]),
     ("embedded", &[]),
     (
@@ -26,7 +26,16 @@ const ARROWS: [(&str, &[&str]); 14] = [
         ],
     ),
     ("macros", &[]),
-    ("server", &["meshwork-model", "meshwork-broker", "meshwork"]),
+    ("ops", &["meshwork-model", "meshwork-broker", "meshwork"]),
+    (
+        "server",
+        &[
+            "meshwork-model",
+            "meshwork-broker",
+            "meshwork",
+            "meshwork-ops",
+        ],
+    ),
     ("outbox", &["meshwork-model", "meshwork-broker", "meshwork"]),
     (
         "cli",
@@ -34,6 +43,7 @@ const ARROWS: [(&str, &[&str]); 14] = [
             "meshwork-model",
             "meshwork-broker",
             "meshwork",
+            "meshwork-ops",
             "meshwork-outbox",
             "meshwork-server",
         ],

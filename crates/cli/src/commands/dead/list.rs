@@ -1,13 +1,11 @@
 //! `meshwork dead list`.
 
-use std::fmt;
-use std::str::FromStr;
-
-use meshwork::{Client, DeadCursor, DeadLetter, JobFilter};
+use meshwork::view::DeadGroup;
+use meshwork::{DeadCursor, DeadLetter};
 use meshwork_model::time;
+use meshwork_ops::{Store, dead};
 use serde::Serialize;
 
-use super::groups;
 use crate::app::App;
 use crate::args::filter::Select;
 use crate::args::parsers;
@@ -15,6 +13,9 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::job_view::Summary;
 use crate::out::{Column, Row, note};
+
+/// Greatest number of letters that are grouped, about.
+const MOST_GROUPED: usize = 100_000;
 
 /// List dead letters, the newest first
 #[derive(Debug, Clone, clap::Args)]
@@ -29,43 +30,38 @@ pub(crate) struct List {
           value_parser = parsers::whole::<u32>(1..=100_000))]
     limit: u32,
     /// Continue after a list that was cut; the earlier command printed this word on stderr
-    #[arg(long, value_name = "CURSOR")]
-    cursor: Option<ListPosition>,
+    #[arg(long, value_name = "CURSOR", value_parser = position)]
+    cursor: Option<DeadCursor>,
 }
 
-/// Position of a dead letter in the list: the time of its death, in milliseconds since 1970, and its id.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct ListPosition {
-    at_ms: u64,
-    id: String,
+/// Reads the position of a dead letter in the list.
+fn position(text: &str) -> Result<DeadCursor, &'static str> {
+    dead::position(text)
+        .map_err(|_| "it is no cursor: give the word that `dead list` names where there are more")
 }
 
-impl ListPosition {
-    fn of(letter: &DeadLetter) -> Self {
-        Self {
-            at_ms: letter.at_ms,
-            id: letter.job.id.clone(),
-        }
+impl Row for DeadGroup {
+    fn columns() -> Vec<Column> {
+        let names = [
+            "count", "type", "reason", "first", "last", "last job", "error",
+        ];
+        Column::named(names, &["count"])
     }
-}
 
-impl fmt::Display for ListPosition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.at_ms, self.id)
+    fn optional() -> &'static [&'static str] {
+        &["first", "last job", "type"]
     }
-}
 
-impl FromStr for ListPosition {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let parts = text.split_once('/').filter(|(_, id)| !id.is_empty());
-        let place = parts.and_then(|(at_ms, id)| {
-            let at_ms = at_ms.parse().ok().filter(|at_ms| *at_ms < u64::MAX)?;
-            let id = id.to_owned();
-            Some(Self { at_ms, id })
-        });
-        place.ok_or("it is no cursor: give the word that `dead list` names where there are more")
+    fn cells(&self) -> Vec<String> {
+        vec![
+            self.count.to_string(),
+            self.script_type.clone(),
+            self.reason.clone(),
+            self.first_at.clone(),
+            self.last_at.clone(),
+            self.last_id.clone(),
+            self.error.clone(),
+        ]
     }
 }
 
@@ -110,54 +106,28 @@ impl Row for Line<'_> {
 }
 
 impl List {
-    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let filter = self.select.filter(&context.keys())?;
-        let client = context.client().await?;
-        let filter = self.select.timed(filter, &client, false).await?;
+    pub(super) async fn run(&self, context: &mut App, store: &Store) -> Result<Exit, CommandError> {
+        let filter = self.select.filter(store, false).await?;
         let limit = self.limit as usize;
         if self.groups {
-            let groups = groups::of(&client, &filter).await?;
-            context.out.rows(groups.into_iter().take(limit))?;
-            return Ok(Exit::DONE);
-        }
-        let mut letters = newest(&client, &filter, self.cursor, limit + 1).await?;
-        if letters.len() > limit {
-            letters.truncate(limit);
-            if let Some(next) = letters.last().map(ListPosition::of) {
+            let found = dead::grouped(store, &filter, None, MOST_GROUPED).await?;
+            if found.next.is_some() {
                 note(format_args!(
-                    "the newest {limit}; there are more (--limit), or continue with --cursor {next}"
+                    "the newest {} letters are grouped; there are more",
+                    found.looked_at
                 ));
             }
+            context.out.rows(found.groups.into_iter().take(limit))?;
+            return Ok(Exit::DONE);
+        }
+        let position = (self.cursor.clone(), limit);
+        let (letters, next) = dead::newest(store, &filter, position, usize::MAX).await?;
+        if let Some(next) = next {
+            note(format_args!(
+                "the newest {limit}; there are more (--limit), or continue with --cursor {next}"
+            ));
         }
         context.out.rows(letters.iter().map(Line::from))?;
         Ok(Exit::DONE)
-    }
-}
-
-/// Returns up to `most` letters that match the filter; with a position, only those after it.
-async fn newest(
-    client: &Client,
-    filter: &JobFilter,
-    after: Option<ListPosition>,
-    most: usize,
-) -> Result<Vec<DeadLetter>, CommandError> {
-    // Letters of the same time may follow.
-    let mut cursor = after
-        .as_ref()
-        .map(|after| DeadCursor::before(after.at_ms + 1));
-    let mut letters = Vec::new();
-    loop {
-        let page = client.dead_letters(filter, cursor.as_ref()).await?;
-        let follows = |letter: &DeadLetter| {
-            after
-                .as_ref()
-                .is_none_or(|after| ListPosition::of(letter) < *after)
-        };
-        letters.extend(page.letters.into_iter().filter(follows));
-        cursor = page.next;
-        if cursor.is_none() || letters.len() >= most {
-            letters.truncate(most);
-            return Ok(letters);
-        }
     }
 }

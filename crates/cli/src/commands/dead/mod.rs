@@ -1,18 +1,16 @@
 //! `meshwork dead`.
 
-mod delete;
-mod groups;
 mod list;
-mod retry;
 mod show;
 
-use meshwork_model::access::{Object, Operation};
 use meshwork_model::name::JobId;
+use meshwork_ops::change::Action;
+use meshwork_ops::{Needs, Store, job};
 
 use crate::app::App;
+use crate::bulk::{Chosen, Verb};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::parts::OverParts;
 use crate::scope::ScopeArgs;
 
 /// Look at dead letters, the jobs that failed for good; retry or delete them
@@ -26,54 +24,47 @@ pub(crate) struct Dead {
     scope: ScopeArgs,
 }
 
-#[derive(Debug, Clone, clap::Subcommand)]
+#[derive(Debug, clap::Subcommand)]
 enum DeadCommand {
-    List(list::List),
+    List(Box<list::List>),
     Show(show::Show),
+    /// Queue dead letters again, with all their attempts
     #[command(visible_alias = "replay")]
-    Retry(retry::Retry),
-    Delete(delete::Delete),
+    Retry(Box<Chosen>),
+    /// Delete dead letters, with all stored data of the jobs
+    Delete(Box<Chosen>),
 }
 
+const RETRY: Verb = Verb {
+    action: Action::RetryLetter,
+    verb: "retry",
+    done: "queued",
+    fits: |_| true,
+};
+const DELETE: Verb = Verb {
+    action: Action::DeleteLetter,
+    verb: "delete",
+    done: "deleted",
+    fits: |_| true,
+};
+
 impl Dead {
-    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+    pub(crate) async fn run(self, app: &mut App) -> Result<Exit, CommandError> {
         let Self { mut command, scope } = self;
-        let (needs, audit) = command.needs();
-        if scope.spread && command.ids().is_empty() {
-            let over = OverParts {
-                actor: &scope.actor,
-                name: None,
-                needs,
-                audit,
-            };
-            let command = async |app: &mut App| Box::pin(command.clone().run(app)).await;
-            return Box::pin(over.run(context, command)).await;
-        }
-        let opened = match scope.open(context).await? {
-            Some(scope) => Some(scope),
-            None => scope.open_named(&command.ids(), context).await?,
-        };
-        if let Some(scope) = opened {
-            for id in command.ids() {
-                *id = scope.job_id(id)?;
-            }
-            context.enter(scope, needs).await?;
-        }
-        let ended = command.run(context).await;
-        if let Some(what) = audit {
-            context.record_in_audit(what, "").await?;
-        }
-        ended
+        let needs = command.needs();
+        let placed = scope.place(app, command.ids(), needs).await?;
+        let run = async |app: &mut App, store: &Store| command.run(app, store).await;
+        app.in_place(placed, run).await
     }
 }
 
 impl DeadCommand {
-    /// Returns the required permission in a context, and the words for the audit trail of a change.
-    const fn needs(&self) -> ((Object, Operation), Option<&'static str>) {
+    /// Returns the required permission in a context.
+    const fn needs(&self) -> Needs {
         match self {
-            Self::List(_) | Self::Show(_) => ((Object::Job, Operation::Read), None),
-            Self::Retry(_) => ((Object::Job, Operation::Cancel), Some("retry jobs")),
-            Self::Delete(_) => ((Object::Job, Operation::Delete), Some("delete jobs")),
+            Self::List(_) | Self::Show(_) => job::READ,
+            Self::Retry(_) => RETRY.action.needs(),
+            Self::Delete(_) => DELETE.action.needs(),
         }
     }
 
@@ -82,17 +73,16 @@ impl DeadCommand {
         match self {
             Self::List(_) => Vec::new(),
             Self::Show(show) => vec![&mut show.id],
-            Self::Retry(retry) => retry.chosen.ids.iter_mut().collect(),
-            Self::Delete(delete) => delete.chosen.ids.iter_mut().collect(),
+            Self::Retry(chosen) | Self::Delete(chosen) => chosen.ids.iter_mut().collect(),
         }
     }
 
-    async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+    async fn run(&self, app: &mut App, store: &Store) -> Result<Exit, CommandError> {
         match self {
-            Self::List(list) => list.run(context).await,
-            Self::Show(show) => show.run(context).await,
-            Self::Retry(retry) => Box::pin(retry.run(context)).await,
-            Self::Delete(delete) => Box::pin(delete.run(context)).await,
+            Self::List(list) => list.run(app, store).await,
+            Self::Show(show) => show.run(app, store).await,
+            Self::Retry(chosen) => chosen.run(app, store, RETRY).await,
+            Self::Delete(chosen) => chosen.run(app, store, DELETE).await,
         }
     }
 }

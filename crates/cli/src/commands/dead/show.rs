@@ -2,6 +2,7 @@
 
 use meshwork_model::name::JobId;
 use meshwork_model::time;
+use meshwork_ops::Store;
 use serde::Serialize;
 
 use crate::app::App;
@@ -28,8 +29,8 @@ struct Letter<'a> {
 }
 
 impl Show {
-    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let letter = context.client().await?.dead_letter(&self.id).await?;
+    pub(super) async fn run(&self, context: &mut App, store: &Store) -> Result<Exit, CommandError> {
+        let letter = store.client.dead_letter(&self.id).await?;
         let (died_at, job) = (time::iso(letter.at_ms), &letter.job);
         if context.out.is_json() {
             context.out.json(&Letter {
@@ -39,7 +40,7 @@ impl Show {
             return Ok(Exit::DONE);
         }
         let queue = job.queue.as_deref();
-        let queue = queue.map(|queue| context.queue_name(queue));
+        let queue = queue.map(|queue| context.queue_in(store, queue));
         let (state, queue) = (job.state(false), queue.as_deref());
         job_view::describe(job, state, queue, &mut context.out)?;
         job_view::line("died", &died_at, &mut context.out)?;

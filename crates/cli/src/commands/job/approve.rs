@@ -25,10 +25,8 @@ impl Approve {
                 "gates exist in contexts only: name one with --context",
             ));
         }
+        context.record_in_audit("open gate", &self.gate).await?;
         let opened = context.client().await?.open_gate(&self.gate).await;
-        if opened.is_ok() {
-            context.record_in_audit("open gate", &self.gate).await?;
-        }
         let opened = opened.map(|opened| Change::Done(if opened { "opened" } else { "open" }));
         tell(&mut context.out, &self.gate, opened)
     }

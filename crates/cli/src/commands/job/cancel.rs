@@ -5,12 +5,14 @@ use std::time::Duration;
 use meshwork::{Cancelled, Client, Error as MeshworkError};
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
+use meshwork_ops::change::{Action, Change, Outcome};
+use meshwork_ops::{OpError, Store};
 use tokio::time::Instant;
 
 use crate::app::App;
 use crate::args::parsers;
-use crate::bulk::{Chosen, Source, Verb};
-use crate::change::{Change, tell};
+use crate::bulk::{Chosen, Verb};
+use crate::change::tell_outcome;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::Out;
@@ -40,15 +42,28 @@ pub(crate) struct Cancel {
 }
 
 impl Cancel {
-    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+    pub(super) fn action(&self) -> Action {
+        let force = self.force;
+        Action::Cancel { force }
+    }
+
+    pub(super) async fn run(&self, context: &mut App, store: &Store) -> Result<Exit, CommandError> {
         if self.chosen.ids.is_empty() {
-            return self.many(context).await;
+            let verb = Verb {
+                action: self.action(),
+                verb: "cancel",
+                done: "cancelled",
+                fits: Job::is_cancellable,
+            };
+            // Jobs created after the start are not included.
+            return self.chosen.many(context, store, verb).await;
         }
-        let client = context.client().await?;
+        let (client, action) = (&store.client, self.action());
         // Requests to all jobs first, so that their workers cancel them at the same time.
+        let change = Change::begin(store, action, &self.chosen.ids).await?;
         let mut requests = Vec::with_capacity(self.chosen.ids.len());
         for id in &self.chosen.ids {
-            requests.push(self.stop(&client, id).await);
+            requests.push(change.by_id(id).await);
         }
         let (mut running, mut exit) = (Vec::new(), Exit::DONE);
         if self.children {
@@ -60,25 +75,27 @@ impl Cancel {
                 .zip(&requests)
                 .filter(|(_, request)| request.is_ok())
             {
-                running.extend(self.children(&client, id, &mut context.out).await?);
+                running.extend(self.children(client, id, &mut context.out).await?);
             }
         }
         let until = Instant::now() + self.timeout;
-        let running = running.into_iter().map(|id| (id, Ok(Cancelled::Stopping)));
+        let running = running.into_iter().map(|id| (id, Ok(Outcome::Cancelling)));
         for (id, mut stopped) in self.chosen.ids.iter().cloned().zip(requests).chain(running) {
-            if matches!(stopped, Ok(Cancelled::Stopping)) && !self.no_wait {
+            if matches!(stopped, Ok(Outcome::Cancelling)) && !self.no_wait {
                 let left = until.saturating_duration_since(Instant::now());
-                stopped = client
-                    .wait_cancelled(&id, left)
-                    .await
-                    .map_err(|error| self.late(error));
+                stopped = match client.wait_cancelled(&id, left).await {
+                    Ok(Cancelled::Missing) => Err(MeshworkError::JobNotFound { id: id.clone() }),
+                    Ok(ended) => Ok(ended.into()),
+                    Err(error) => Err(self.late(error)),
+                }
+                .map_err(OpError::from);
             }
-            let change = match stopped {
-                Ok(Cancelled::Missing) => Err(MeshworkError::JobNotFound { id: id.clone() }),
-                Ok(became) => Ok(Change::Done(word(became))),
-                Err(error) => Err(error),
-            };
-            exit = exit.or(tell(&mut context.out, id.as_str(), change)?);
+            exit = exit.or(tell_outcome(
+                &mut context.out,
+                id.as_str(),
+                action,
+                stopped,
+            )?);
             context.out.flush()?;
         }
         Ok(exit)
@@ -98,7 +115,7 @@ impl Cancel {
             // Deleted meanwhile.
             Cancelled::Missing => {}
             became => {
-                let said = tell(out, &job.id, Ok(Change::Done(word(became))));
+                let said = tell_outcome(out, &job.id, self.action(), Ok(became.into()));
                 failed = failed.take().or(said.err());
             }
         };
@@ -109,44 +126,11 @@ impl Cancel {
         }
     }
 
-    /// Cancels all matching jobs. Jobs created after the start are not included.
-    async fn many(&self, context: &mut App) -> Result<Exit, CommandError> {
-        let verb = Verb {
-            source: Source::Jobs,
-            verb: "cancel",
-            done: "cancelled",
-            fits: Job::is_cancellable,
-        };
-        let stop = async |client: &Client, job: &Job| {
-            Ok(Change::Done(word(
-                client.cancel_found(job, self.force).await?,
-            )))
-        };
-        Box::pin(self.chosen.many(context, verb, stop)).await
-    }
-
-    async fn stop(&self, client: &Client, id: &JobId) -> Result<Cancelled, MeshworkError> {
-        if self.force {
-            client.force_cancel(id).await
-        } else {
-            client.cancel(id).await
-        }
-    }
-
     /// Replaces the remaining time of this job by the whole wait.
     fn late(&self, mut error: MeshworkError) -> MeshworkError {
         if let MeshworkError::CancelTimeout { waited, .. } = &mut error {
             *waited = self.timeout;
         }
         error
-    }
-}
-
-const fn word(became: Cancelled) -> &'static str {
-    match became {
-        Cancelled::Cancelled => "cancelled",
-        Cancelled::Stopping => "cancelling",
-        Cancelled::Ended => "ended",
-        Cancelled::Missing => "missing",
     }
 }

@@ -7,6 +7,7 @@ use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
 use meshwork_model::time;
+use meshwork_ops::Store;
 
 use crate::app::App;
 use crate::args::filter::Select;
@@ -64,13 +65,12 @@ impl Sort {
 }
 
 impl List {
-    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let filter = self.select.filter(&context.keys())?;
-        let client = context.client().await?;
-        let mut filter = self.select.timed(filter, &client, false).await?;
-        filter.parent = self.parent;
-        let limit = self.limit;
-        let mut newest = Newest::find(&client, &filter, limit as usize, self.cursor).await?;
+    pub(super) async fn run(&self, context: &mut App, store: &Store) -> Result<Exit, CommandError> {
+        let client = &store.client;
+        let mut filter = self.select.filter(store, false).await?;
+        filter.parent = self.parent.clone();
+        let (limit, cursor) = (self.limit, self.cursor.clone());
+        let mut newest = Newest::find(client, &filter, limit as usize, cursor).await?;
         if let Some(next) = newest.next() {
             note(format_args!(
                 "the newest {limit}; there are more (--limit), or continue with --cursor {next}"

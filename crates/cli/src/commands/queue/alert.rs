@@ -106,11 +106,9 @@ impl Set {
         for tag in self.tags {
             job = job.tag(tag);
         }
-        context
-            .client()
-            .await?
-            .set_alert(&list, self.after, job)
-            .await?;
+        let client = context.client().await?;
+        context.record_in_audit("change alert", &list).await?;
+        client.set_alert(&list, self.after, job).await?;
         show(&self.queue, context).await
     }
 }
@@ -142,7 +140,9 @@ async fn show(queue: &Queue, context: &mut App) -> Result<Exit, CommandError> {
 async fn remove(queue: &Queue, context: &mut App) -> Result<Exit, CommandError> {
     let list = queue.list(&context.keys())?;
     let name = context.queue_name(&list);
-    if !context.client().await?.remove_alert(&list).await? {
+    let client = context.client().await?;
+    context.record_in_audit("change alert", &list).await?;
+    if !client.remove_alert(&list).await? {
         return Err(none(&name));
     }
     context

@@ -196,6 +196,8 @@ async fn change(
         _ => Some(queue.list(&context.keys())?),
     };
     let client = context.client().await?;
+    let name = list.as_deref().unwrap_or(DEFAULT);
+    context.record_in_audit("limit queue", name).await?;
     if let (Some(list), false) = (&list, settings.is_empty()) {
         client.update_queue(list, settings).await?;
     }

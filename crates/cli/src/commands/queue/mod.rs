@@ -106,7 +106,7 @@ impl From<UsageError> for CommandError {
 impl Queues {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let Self { command, scope } = self;
-        let (needs, audit) = command.needs();
+        let needs = command.needs();
         if scope.spread && !matches!(command, QueueCommand::Spread(_)) {
             command.prepare(context, &scope.actor).await?;
             let name = command.queue().map(str::parse).transpose();
@@ -114,7 +114,6 @@ impl Queues {
                 actor: &scope.actor,
                 name: name.map_err(SpreadError::from)?,
                 needs,
-                audit,
             };
             let actor = &scope.actor;
             let command = async |app: &mut App| Box::pin(command.clone().run(app, actor)).await;
@@ -123,32 +122,23 @@ impl Queues {
         if let Some(scope) = scope.open(context).await? {
             context.enter(scope, needs).await?;
         }
-        let actor = &scope.actor;
-        let name = command.queue().unwrap_or_default().to_owned();
-        let ended = Box::pin(command.run(context, actor)).await;
-        if let Some(what) = audit {
-            context.record_in_audit(what, &name).await?;
-        }
-        ended
+        Box::pin(command.run(context, &scope.actor)).await
     }
 }
 
 impl QueueCommand {
-    /// Returns the required permission in a context, and the words for the audit trail of a change.
-    const fn needs(&self) -> ((Object, Operation), Option<&'static str>) {
+    /// Returns the required permission in a context.
+    const fn needs(&self) -> (Object, Operation) {
         let change = (Object::Context, Operation::Update);
         match self {
             Self::List(_)
             | Self::Stats(_)
             | Self::Limit(limit::LimitCommand::Show { .. })
             | Self::Alert(alert::AlertCommand::Show(_))
-            | Self::Spread(_) => ((Object::Job, Operation::Read), None),
-            Self::Pause(_) => (change, Some("pause queue")),
-            Self::Resume(_) => (change, Some("resume queue")),
-            Self::Drain(_) => (change, Some("drain queue")),
-            Self::Purge(_) => ((Object::Job, Operation::Delete), Some("purge queue")),
-            Self::Limit(_) | Self::Set(_) | Self::Weight(_) => (change, Some("limit queue")),
-            Self::Alert(_) => (change, Some("change alert")),
+            | Self::Spread(_) => (Object::Job, Operation::Read),
+            Self::Purge(_) => (Object::Job, Operation::Delete),
+            Self::Pause(_) | Self::Resume(_) | Self::Drain(_) | Self::Alert(_) => change,
+            Self::Limit(_) | Self::Set(_) | Self::Weight(_) => change,
         }
     }
 

@@ -114,6 +114,7 @@ impl Pause {
         for list in self.which.lists("pause", context, &client).await? {
             let create = self.create || self.which.all;
             refuse_unknown(context, &client, &list, create).await?;
+            context.record_in_audit("pause queue", &list).await?;
             client.pause(&list).await?;
             exit = exit.or(tell(context, &client, &list).await?);
         }
@@ -133,6 +134,7 @@ impl Resume {
         for list in self.which.lists("resume", context, &client).await? {
             let set = before.of(&list);
             let (paused, draining) = set.map_or((false, false), |set| (set.paused, set.draining));
+            context.record_in_audit("resume queue", &list).await?;
             client.resume(&list).await?;
             let queue = context.queue_name(JobKeys::without_priority(&list));
             note(match (paused, draining) {
@@ -157,6 +159,7 @@ impl Drain {
         let name = context.queue_name(&list);
         let client = context.client().await?;
         refuse_unknown(context, &client, &list, self.create).await?;
+        context.record_in_audit("drain queue", &list).await?;
         let depth = if self.no_wait {
             client.start_drain(&list).await?;
             client.depth(&list).await?

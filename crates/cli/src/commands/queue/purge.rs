@@ -56,6 +56,7 @@ impl Purge {
             &format!("to delete {count} jobs that wait in {name}"),
             self.yes,
         )?;
+        context.record_in_audit("purge queue", &queue).await?;
         let mut progress = Progress::new(count);
         let (mut seen, mut failed) = (0, None);
         let report = |id: &JobId| {

@@ -34,6 +34,7 @@ impl Weight {
         let weight = Some(self.weight).filter(|weight| *weight > 1);
         let client = context.client().await?;
         let change = [QueueSetting::Weight(self.key, weight)];
+        context.record_in_audit("limit queue", list).await?;
         client.update_queue(list, &change).await?;
         let set = client.settings().await?;
         let limit = set.limits.queues.get(list).copied();

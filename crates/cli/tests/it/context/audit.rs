@@ -1,7 +1,11 @@
-//! `meshwork context audit --to`: a file that has each entry once, whenever the command is killed.
+//! Audit trails: an entry comes before its change, and a file (`meshwork context audit --to`) has each entry once, whenever
+//! the command is killed.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+
+use meshwork_test_servers::plain::Plain;
+use meshwork_test_servers::servers::RealServer;
 
 use crate::common::{Ground, eventually, on_both};
 
@@ -77,4 +81,110 @@ fn a_file_of_another_kind_stays_as_it_is() {
         let both = ["context", "audit", "7", "--to", "other", "--limit", "3"];
         ground.run(&both).exits(2);
     });
+}
+
+/// Changes by the command in context 7, in which job 1 has failed, 2 is delayed and 3 waits.
+const COMMANDS: [&str; 20] = [
+    "job cancel 2 --no-wait",
+    "job cancel 2 --force",
+    "job cancel --all --yes",
+    "job retry 1",
+    "job retry --all --yes",
+    "job run-now 2",
+    "job set 2 --priority high",
+    "job delete 2",
+    "job delete --all --yes",
+    "job approve budget",
+    "dead retry 1",
+    "dead retry --all --yes",
+    "dead delete 1",
+    "dead delete --all --yes",
+    "queue pause osis",
+    "queue resume osis",
+    "queue drain osis --no-wait",
+    "queue limit set osis 5",
+    "queue weight osis k 3",
+    "queue purge osis --yes",
+];
+
+/// The same by the API, without the context.
+const CALLS: [(&str, &str); 14] = [
+    ("job.cancel", r#""id": "2""#),
+    ("job.retry", r#""id": "1""#),
+    ("job.run_now", r#""id": "2""#),
+    ("job.delete", r#""id": "2""#),
+    ("job.cancel_many", r#""type": "osis""#),
+    ("dead.retry", r#""id": "1""#),
+    ("dead.delete", r#""id": "1""#),
+    ("dead.retry_many", r#""type": "osis""#),
+    ("dead.delete_many", r#""type": "osis""#),
+    ("queue.pause", r#""queue": "osis""#),
+    ("queue.resume", r#""queue": "osis""#),
+    ("queue.drain", r#""queue": "osis""#),
+    ("queue.limit", r#""queue": "osis", "length": 5"#),
+    ("queue.purge", r#""queue": "osis""#),
+];
+
+/// What a change could change.
+fn seen(ground: &Ground) -> Vec<String> {
+    let reads = ["job list", "dead list", "queue limit show"];
+    let read = |words: &str| {
+        let words: Vec<_> = words.split(' ').collect();
+        let args = [&words[..], &["--context", "7", "--json"]].concat();
+        ground.run(&args).ok().stdout
+    };
+    reads.map(read).into()
+}
+
+/// The command, the API and the pages may be killed at any moment: so the entry comes first.
+#[test]
+fn without_an_entry_nothing_changes() {
+    let Some(server) = RealServer::redis().start() else {
+        return;
+    };
+    let ground = &Ground::url(server.url());
+    let create = ["context", "create", "--id", "7", "--layout", "prefix"];
+    ground.run(&create).ok();
+    ground.file("fails.rhai", "throw 1");
+    let enqueue = |more: &[&str]| {
+        let job = ["job", "enqueue", "fails.rhai", "--context", "7"];
+        ground.run(&[&job[..], more].concat()).ok()
+    };
+    enqueue(&[]);
+    enqueue(&["--delay", "1h"]);
+    let worker = ground.worker(&["--context", "7", "--type", "osis"]);
+    ground.run(&["job", "wait", "1", "--context", "7"]).exits(1);
+    worker.stop();
+    enqueue(&[]);
+    // A user of the server who may not write the trail.
+    let mut plain = Plain::connect(&server.url()).unwrap();
+    let user = [
+        "ACL", "SETUSER", "poor", "on", ">pw", "~*", "&*", "+@all", "-xadd",
+    ];
+    plain.ask::<()>(&user).unwrap();
+    let poor = Ground::url(server.url().replace("redis://", "redis://poor:pw@"));
+    let key = ground.path(".config/meshwork/actor.key");
+    let key = ["--actor-key", key.to_str().unwrap()];
+    let before = seen(ground);
+    assert_eq!(before[0].lines().count(), 3, "{before:?}");
+    for command in COMMANDS {
+        let words: Vec<_> = command.split(' ').collect();
+        let words = [&words[..], &["--context", "7"], &key].concat();
+        poor.run(&words).exits(3);
+        assert_eq!(seen(ground), before, "{command}");
+    }
+    for (method, params) in CALLS {
+        let params = format!("{{{params}, \"context\": 7}}");
+        poor.run(&[&["rpc", method, &params][..], &key].concat())
+            .exits(3);
+        assert_eq!(seen(ground), before, "{method}");
+    }
+    let done = ground.run(&["dead", "retry", "--all", "--yes", "--context", "7"]);
+    assert!(done.ok().stdout.contains("queued"));
+    assert_ne!(seen(ground), before);
+    let entries = ground
+        .run(&["context", "audit", "7", "--json"])
+        .ok()
+        .jsons();
+    assert_eq!(entries.last().unwrap()["what"], "retry jobs");
 }

@@ -15,8 +15,8 @@ use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::methods::context::read_actor;
 use crate::api::methods::message::{masked, open_view};
-use crate::api::params::{parse, parse_some};
-use crate::api::place::number;
+use meshwork_ops::number;
+use meshwork_ops::params::{parse, parse_some};
 
 /// The one parameter of all methods.
 #[derive(Debug, Deserialize)]

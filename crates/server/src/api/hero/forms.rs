@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::api::error::ApiError;
-use crate::api::params::parse;
+use meshwork_ops::params::parse;
 
 /// Time for which a job is held that is created without being started: the longest delay.
 const HELD_FOR: Duration = Duration::from_millis(meshwork_model::job::limits::MAX_DELAY_MS);

@@ -85,7 +85,7 @@ pub(super) async fn log(
     let after = last_id(&head.headers)?.or(after);
     let context = context.or_else(|| ContextKeys::named_in(&id).map(ContextId::get));
     let call = topic::enter(call, context, "job.logs").await?;
-    let id = call.job_id(id)?;
+    let id = call.job_id(&id).map_err(ApiError::from)?;
     let holder = holder(&head.extensions);
     let log = shared.live.log(&call, id, (after, &holder));
     let subscription = log.await?;

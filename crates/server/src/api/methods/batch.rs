@@ -10,7 +10,7 @@ use super::new_job::NewJobParams;
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params::{self, Span, parse};
+use meshwork_ops::params::{self, Span, parse};
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {

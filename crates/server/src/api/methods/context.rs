@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params::{self, Page};
+use meshwork_ops::params::{self, Page};
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
@@ -80,7 +80,7 @@ impl PageParams {
     /// Returns a page of a list that is read whole.
     pub(super) fn page<T>(&self, all: impl IntoIterator<Item = T>) -> Result<Page<T>, ApiError> {
         let limit = params::limit(self.limit)?;
-        params::page(all, self.cursor.as_deref(), limit)
+        Ok(params::page(all, self.cursor.as_deref(), limit)?)
     }
 }
 

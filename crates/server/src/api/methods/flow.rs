@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params::{self, Span, parse, parse_some};
+use meshwork_ops::params::{self, Span, parse, parse_some};
 
 use super::job::MAX_WAIT;
 

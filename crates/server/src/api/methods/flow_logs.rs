@@ -13,7 +13,7 @@ use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::live::Position;
 use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params::wrong_cursor;
+use meshwork_ops::params::wrong_cursor;
 
 /// Greatest number of lines of a page.
 const MOST_LINES: usize = 1000;
@@ -112,7 +112,7 @@ pub(in crate::api) fn position(cursor: Option<&str>) -> Result<(usize, Option<St
         .as_ref()
         .is_some_and(|id| id.parse::<Position>().is_err())
     {
-        return Err(wrong_cursor());
+        return Err(wrong_cursor().into());
     }
     let at = at.parse::<u32>().map_err(|_| wrong_cursor())?;
     Ok((at as usize, id))

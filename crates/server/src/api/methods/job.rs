@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use meshwork::view::{JobView, WhyView};
-use meshwork::{Cancelled, Deleted, Error, JobRequest, Retried, RunNow};
+use meshwork::{Error, JobRequest};
 use meshwork_model::access::{Object, Operation};
-use meshwork_model::api_key::Scope;
+use meshwork_model::api_key::Scope::{Admin, User, Viewer};
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 use meshwork_model::route::Route;
+use meshwork_ops::change::Action;
+use meshwork_ops::job::{self, CancelParams, Changed, IdParams, READ};
+use meshwork_ops::job_list;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,17 +19,16 @@ use super::new_job::NewJobParams;
 use super::spread;
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
-use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params::{Span, parse};
+use crate::api::method::HttpVerb::{Delete, Get, Post};
+use crate::api::method::{Method, Reply};
+use meshwork_ops::params::{Span, parse};
 
 /// Longest wait of a call for the end of a job or a flow; longer ones are repeated by the caller.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(300);
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
-    use HttpVerb::{Delete, Get, Post};
-    use Scope::{Admin, User, Viewer};
-    vec![
+    let first = [
         Method::new(
             ("job.create", User),
             (Post, "/v1/jobs"),
@@ -46,11 +48,17 @@ pub(in crate::api) fn methods() -> Vec<Method> {
         )
         .keyed()
         .waits(),
-        Method::new(
+        Method::of(
             ("job.get", Viewer),
             (Get, "/v1/jobs/{id}"),
             "Read a job",
-            get,
+            job::get,
+        ),
+        Method::of(
+            ("job.list", Viewer),
+            (Get, "/v1/jobs"),
+            "List jobs: with `state` in order, from the lists of the store; else a search of all records, in no order",
+            job_list::list,
         ),
         Method::new(
             ("job.why", Viewer),
@@ -65,6 +73,13 @@ pub(in crate::api) fn methods() -> Vec<Method> {
             result,
         )
         .waits(),
+    ];
+    first.into_iter().chain(changes()).collect()
+}
+
+/// Changes of jobs.
+fn changes() -> [Method; 5] {
+    [
         Method::new(
             ("job.cancel", User),
             (Post, "/v1/jobs/{id}/cancel"),
@@ -73,48 +88,31 @@ pub(in crate::api) fn methods() -> Vec<Method> {
         )
         .also(&["job.stop"])
         .goes_on(),
-        Method::new(
+        Method::of(
             ("job.retry", User),
             (Post, "/v1/jobs/{id}/retry"),
             "Run a job again that has ended",
-            retry,
+            |store, params| job::change(store, params, Action::Retry),
         ),
-        Method::new(
+        Method::of(
             ("job.run_now", User),
             (Post, "/v1/jobs/{id}/run_now"),
             "Run a delayed job now",
-            run_now,
+            |store, params| job::change(store, params, Action::RunNow),
         ),
-        Method::new(
+        Method::of(
             ("job.delete", Admin),
             (Delete, "/v1/jobs/{id}"),
             "Delete a job that does not run",
-            delete,
+            |store, params| job::change(store, params, Action::Delete),
+        ),
+        Method::of(
+            ("job.cancel_many", User),
+            (Post, "/v1/jobs/cancel"),
+            "Cancel the open jobs of a page of `job.list`; running ones get a request to stop",
+            job_list::cancel_many,
         ),
     ]
-}
-
-/// The id of a job.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename = "JobParams")]
-pub(super) struct IdParams {
-    /// Id of the job; in a context its number, as `2001` or `12:2001`, or its key.
-    id: String,
-    /// Number of its context; none if it is of no context.
-    context: Option<u32>,
-}
-
-/// Permission that a call needs in a context.
-pub(crate) type Needs = (Object, Operation);
-pub(crate) const READ: Needs = (Object::Job, Operation::Read);
-pub(super) const CHANGE: Needs = (Object::Job, Operation::Cancel);
-pub(super) const DELETE: Needs = (Object::Job, Operation::Delete);
-
-impl IdParams {
-    /// Switches the call to the job's context, and reads the id.
-    pub(super) async fn open(self, call: Call, needs: Needs) -> Result<(Call, JobId), ApiError> {
-        call.enter_job(self.context, self.id, needs).await
-    }
 }
 
 /// A job that was enqueued.
@@ -272,18 +270,12 @@ async fn finished(
     }
 }
 
-async fn get(call: Call, params: IdParams) -> Result<Reply<JobView<'static>>, ApiError> {
-    let (call, id) = params.open(call, READ).await?;
-    let job = call.client.status(&id).await?;
-    Ok(Reply::borrowed(&JobView::from(&job)))
-}
-
 async fn why(call: Call, params: IdParams) -> Result<Reply<WhyView<'static>>, ApiError> {
-    let (call, id) = params.open(call, READ).await?;
-    let job = call.client.status(&id).await?;
-    let states = call.client.states(std::slice::from_ref(&job)).await?;
-    let waits = call.client.why(&job).await?;
-    let keys = call.client.broker().keys();
+    let (store, id) = params.open(call.store, READ).await?;
+    let job = store.client.status(&id).await?;
+    let states = store.client.states(std::slice::from_ref(&job)).await?;
+    let waits = store.client.why(&job).await?;
+    let keys = store.client.broker().keys();
     let name = |queue: &str| keys.queue_name(queue).to_owned();
     let state = states.into_iter().next().flatten();
     Ok(Reply::borrowed(&WhyView::new(&job, state, &waits, name)))
@@ -303,106 +295,14 @@ struct ResultParams {
 
 async fn result(call: Call, params: ResultParams) -> Result<Reply<JobView<'static>>, ApiError> {
     let wait = params.wait.map_or(Duration::ZERO, |span| span.0);
-    let (call, id) = call.enter_job(params.context, params.id, READ).await?;
+    let (call, id) = call.enter_job(params.context, &params.id, READ).await?;
     finished(&call, &id, wait).await
 }
 
-/// The job and how to cancel it.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename = "JobCancelParams")]
-struct CancelParams {
-    /// Id of the job.
-    id: String,
-    /// True to end the record of a running job at once, although its worker may go on.
-    #[serde(default)]
-    force: bool,
-    /// Number of its context; none if it is of no context.
-    context: Option<u32>,
-}
-
-/// Result of a change.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct Changed {
-    /// Id of the object.
-    pub(super) id: String,
-    /// State after the call: `cancelled`, `stopping`, `ended`, `queued`, `deleted` and others.
-    pub(super) result: &'static str,
-}
-
-pub(super) fn changed(id: &JobId, result: &'static str) -> Result<Reply<Changed>, ApiError> {
-    let id = id.to_string();
-    Ok(Reply::new(&Changed { id, result }))
-}
-
-pub(super) fn conflict(id: &JobId, why: &str) -> ApiError {
-    ApiError::new(Code::Conflict, format!("job {id} {why}"))
-}
-
-fn missing(id: &JobId) -> ApiError {
-    Error::JobNotFound { id: id.clone() }.into()
-}
-
 async fn cancel(call: Call, params: CancelParams) -> Result<Reply<Changed>, ApiError> {
-    let (call, id) = call.enter_job(params.context, params.id, CHANGE).await?;
-    let cancelled = match params.force {
-        true => call.client.force_cancel(&id).await?,
-        false => call.client.cancel(&id).await?,
-    };
-    call.noted("cancel job", id.as_str()).await?;
-    match cancelled {
-        Cancelled::Cancelled => changed(&id, "cancelled"),
-        Cancelled::Stopping => {
-            call.accepted();
-            changed(&id, "stopping")
-        }
-        Cancelled::Ended => changed(&id, "ended"),
-        Cancelled::Missing => Err(missing(&id)),
+    let changed = job::cancel(call.store.clone(), params).await?;
+    if changed.is_under_way() {
+        call.accepted();
     }
-}
-
-async fn retry(call: Call, params: IdParams) -> Result<Reply<Changed>, ApiError> {
-    let (call, id) = params.open(call, CHANGE).await?;
-    let retried = call.client.retry(&id).await?;
-    call.noted("retry job", id.as_str()).await?;
-    self::retried(&id, retried)
-}
-
-pub(super) fn retried(id: &JobId, retried: Retried) -> Result<Reply<Changed>, ApiError> {
-    match retried {
-        Retried::Queued => changed(id, "queued"),
-        Retried::Unfinished => Err(conflict(id, "has not ended: cancel it first")),
-        Retried::OfFlow => Err(conflict(id, "belongs to a flow: retry the flow")),
-        Retried::Missing => Err(conflict(id, "does not name its queue: create it again")),
-    }
-}
-
-async fn run_now(call: Call, params: IdParams) -> Result<Reply<Changed>, ApiError> {
-    let (call, id) = params.open(call, CHANGE).await?;
-    let done = call.client.run_now(&id).await?;
-    call.noted("run job now", id.as_str()).await?;
-    match done {
-        RunNow::Queued => changed(&id, "queued"),
-        RunNow::Ready => changed(&id, "ready"),
-        RunNow::Waiting => Err(conflict(&id, "waits for other jobs")),
-        RunNow::Running => Err(conflict(&id, "runs already")),
-        RunNow::Ended => Err(conflict(&id, "has ended: retry it")),
-        RunNow::Missing => Err(missing(&id)),
-    }
-}
-
-async fn delete(call: Call, params: IdParams) -> Result<Reply<Changed>, ApiError> {
-    let (call, id) = params.open(call, DELETE).await?;
-    // The entry comes first, so that an interrupted call cannot delete without an entry.
-    call.noted("delete job", id.as_str()).await?;
-    let deleted = call.client.delete(&id).await?;
-    self::deleted(&id, deleted)
-}
-
-pub(super) fn deleted(id: &JobId, deleted: Deleted) -> Result<Reply<Changed>, ApiError> {
-    match deleted {
-        Deleted::Deleted => changed(id, "deleted"),
-        Deleted::Running => Err(conflict(id, "runs: cancel it first")),
-        Deleted::OfFlow => Err(conflict(id, "belongs to a flow: delete the flow")),
-        Deleted::Missing => Err(missing(id)),
-    }
+    Ok(Reply::new(&changed))
 }

@@ -11,7 +11,7 @@ use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::live::{Position, placed};
 use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params::{self, moment, parse_some};
+use meshwork_ops::params::{self, moment, parse_some};
 
 /// Log lines of a page.
 const LOG_LINES: usize = 1000;
@@ -81,7 +81,7 @@ async fn logs(call: Call, params: LogsParams) -> Result<Reply<LogPage>, ApiError
     let after = parse_some("after", params.after.as_deref())?;
     let after = after.unwrap_or(Position::START);
     let needs = (Object::Job, Operation::Read);
-    let (call, id) = call.enter_job(params.context, params.id, needs).await?;
+    let (call, id) = call.enter_job(params.context, &params.id, needs).await?;
     let job = call.client.status(&id).await?;
     let before = after.entry_before();
     let lines = call.client.broker().log_lines(&id, Some(&before)).await?;
@@ -165,7 +165,7 @@ async fn events(call: Call, params: EventsParams) -> Result<Reply<EventPage>, Ap
     let since_ms = since.map(|text| moment("since", text)).transpose()?;
     let after = parse_some("after", params.after.as_deref())?;
     let needs = (Object::Job, Operation::Read);
-    let (call, id) = call.enter_job(params.context, params.id, needs).await?;
+    let (call, id) = call.enter_job(params.context, &params.id, needs).await?;
     let filter = EventFilter {
         job: Some(id),
         since_ms: since_ms.unwrap_or(0),

@@ -2,17 +2,16 @@
 
 use meshwork_model::api_key::Scope;
 use meshwork_model::job::Job;
+use meshwork_ops::job::{IdParams, READ};
+use meshwork_ops::{OpError, Store};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::job::{IdParams, READ};
-use crate::api::call::Call;
-use crate::api::error::ApiError;
-use crate::api::method::{HttpVerb, Method, Reply};
+use crate::api::method::{HttpVerb, Method};
 
 /// The method.
 pub(in crate::api) fn methods() -> Vec<Method> {
-    vec![Method::new(
+    vec![Method::of(
         ("job.source", Scope::Viewer),
         (HttpVerb::Get, "/v1/jobs/{id}/source"),
         "Read the script and the input of a job, and the jobs that it waits for or that wait for it",
@@ -40,12 +39,12 @@ struct Source {
     flow: Option<u32>,
 }
 
-async fn source(call: Call, params: IdParams) -> Result<Reply<Source>, ApiError> {
-    let (call, id) = params.open(call, READ).await?;
-    let job: Job = call.client.status(&id).await?;
+async fn source(store: Store, params: IdParams) -> Result<Source, OpError> {
+    let (store, id) = params.open(store, READ).await?;
+    let job: Job = store.client.status(&id).await?;
     let secrets = job.env_vars.secrets();
     let masked = |bytes: &[u8]| String::from_utf8_lossy(&secrets.mask_bytes(bytes)).into_owned();
-    Ok(Reply::new(&Source {
+    Ok(Source {
         script: masked(&job.script),
         input: job.input.as_deref().map(masked),
         id: job.id,
@@ -53,5 +52,5 @@ async fn source(call: Call, params: IdParams) -> Result<Reply<Source>, ApiError>
         dependents: job.dependents,
         batch: job.batch,
         flow: job.flow,
-    }))
+    })
 }

@@ -13,8 +13,8 @@ use crate::api::access::{Access, new_key};
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params::{moment, parse, parse_some};
-use crate::api::place::number;
+use meshwork_ops::number;
+use meshwork_ops::params::{moment, parse, parse_some};
 
 /// Greatest number of keys of an actor after which its keys make no more: an actor cannot use up all places.
 const MOST_OF_ACTOR: usize = 100;

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params::{self, Span, parse, parse_some};
-use crate::api::place::number;
+use meshwork_ops::number;
+use meshwork_ops::params::{self, Span, parse, parse_some};
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {

@@ -3,16 +3,13 @@
 pub(super) mod batch;
 pub(super) mod context;
 pub(super) mod dead;
-pub(super) mod dead_groups;
 pub(super) mod flow;
 pub(super) mod flow_change;
 pub(super) mod flow_logs;
 pub(super) mod job;
 pub(super) mod job_history;
-pub(super) mod job_list;
 pub(super) mod job_source;
 pub(super) mod key;
-pub(super) mod many;
 pub(super) mod message;
 pub(super) mod migration;
 pub(super) mod new_job;

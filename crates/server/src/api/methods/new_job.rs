@@ -12,8 +12,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::api::params::{Span, moment, parse, parse_some};
 use crate::api::{ApiError, Call};
+use meshwork_ops::params::{Span, moment, parse, parse_some};
 
 /// A job to be enqueued.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -189,7 +189,7 @@ impl NewJobParams {
         let mut request = JobRequest::new(parse("type", &self.script_type)?, script);
         if let Some(id) = &self.id {
             request = request.id(match call.entered {
-                Some(_) => call.job_id(id.clone())?,
+                Some(_) => call.job_id(id)?,
                 None => parse("id", id)?,
             });
         }

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params;
-use crate::api::place::{Each, Place};
+use meshwork_ops::params;
+use meshwork_ops::{Each, Place};
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
@@ -178,12 +178,6 @@ pub(super) struct QueueState {
     parts: Option<Vec<Self>>,
 }
 
-pub(super) fn list_of(call: &Call, name: &str) -> Result<String, ApiError> {
-    let keys = call.client.broker().keys();
-    let list = keys.parse_work_queue(name);
-    list.map_err(|error| ApiError::invalid(format!("queue: {error}")))
-}
-
 /// Returns true for an empty list of a priority without a limit: every worker listens to several.
 fn is_idle_priority(queue: &QueueView) -> bool {
     queue.queue.contains(":prio:")
@@ -219,7 +213,7 @@ async fn list(call: Call, params: ListParams) -> Result<Reply<QueueList>, ApiErr
         false => 0,
     };
     let read = async |call: Call, cursor: Option<String>, limit| {
-        params::page(listed(call).await?, cursor.as_deref(), limit)
+        Ok::<_, ApiError>(params::page(listed(call).await?, cursor.as_deref(), limit)?)
     };
     let page = calls.page(params.cursor.as_deref(), limit, read);
     let (queues, next) = page.await?;
@@ -312,7 +306,8 @@ impl QueueState {
     }
 }
 
-/// Changes a queue, or all parts of a spread queue, and reads its state.
+/// Changes a queue, or all parts of a spread queue, and reads its state. The entry in the audit trail comes first, so that an
+/// interrupted change has one.
 pub(super) async fn changed<F>(
     call: Call,
     params: QueueParams,
@@ -329,13 +324,10 @@ where
     } = params;
     let place = Place { context, spread };
     let calls = call.enter_all(place, Some(&queue), needs).await?;
-    let states = calls.each(|call| {
-        let list = list_of(&call, &queue);
-        let changed = list.clone().map(|list| change(call.clone(), list));
-        async move {
-            changed?.await?;
-            state(&call, &list?).await
-        }
+    let states = calls.each(async |call: Call| {
+        let list = call.queue(&queue)?;
+        change(call.clone(), list.clone()).await?;
+        state(&call, &list).await
     });
     let state = match states.await? {
         Each::One(state) => state,
@@ -348,16 +340,16 @@ async fn pause(call: Call, params: ChangeParams) -> Result<Reply<QueueState>, Ap
     let (params, create) = params.parts();
     let pause = async |call: Call, list: String| {
         refuse_unknown(&call, &list, create).await?;
-        call.client.pause(&list).await?;
-        call.noted("pause queue", &list).await
+        call.noted("pause queue", &list).await?;
+        Ok(call.client.pause(&list).await?)
     };
     changed(call, params, CHANGE, pause).await
 }
 
 async fn resume(call: Call, params: QueueParams) -> Result<Reply<QueueState>, ApiError> {
     let resume = async |call: Call, list: String| {
-        call.client.resume(&list).await?;
-        call.noted("resume queue", &list).await
+        call.noted("resume queue", &list).await?;
+        Ok(call.client.resume(&list).await?)
     };
     changed(call, params, CHANGE, resume).await
 }
@@ -366,8 +358,8 @@ async fn drain(call: Call, params: ChangeParams) -> Result<Reply<QueueState>, Ap
     let (params, create) = params.parts();
     let drain = async |call: Call, list: String| {
         refuse_unknown(&call, &list, create).await?;
-        call.client.start_drain(&list).await?;
-        call.noted("drain queue", &list).await
+        call.noted("drain queue", &list).await?;
+        Ok(call.client.start_drain(&list).await?)
     };
     changed(call, params, CHANGE, drain).await
 }
@@ -395,13 +387,12 @@ async fn purge(call: Call, params: QueueParams) -> Result<Reply<Purged>, ApiErro
     } = params;
     let place = Place { context, spread };
     let calls = call.enter_all(place, Some(&queue), needs).await?;
-    let purged = calls.each(async |call| {
-        let queue = list_of(&call, &queue)?;
-        // The entry comes first, so that an interrupted call cannot delete without an entry.
+    let purged = calls.each(async |call: Call| {
+        let queue = call.queue(&queue)?;
         call.noted("purge queue", &queue).await?;
         let deleted = call.client.purge(&queue, MAX_PURGED, |_| {}).await?;
         let more = deleted == MAX_PURGED;
-        Ok(Purged {
+        Ok::<_, ApiError>(Purged {
             queue,
             deleted,
             more,

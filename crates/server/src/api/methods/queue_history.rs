@@ -6,7 +6,7 @@ use meshwork_model::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::queue::{READ, list_of};
+use super::queue::READ;
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
@@ -84,7 +84,7 @@ impl From<&HistorySpan> for QueueHour {
 
 async fn history(call: Call, params: HistoryParams) -> Result<Reply<QueueHistory>, ApiError> {
     let call = call.enter(params.context, READ).await?;
-    let queue = list_of(&call, &params.queue)?;
+    let queue = call.queue(&params.queue)?;
     let spans = call.client.broker().queue_history(&queue).await?;
     let hours = spans.iter().map(QueueHour::from).collect();
     Ok(Reply::new(&QueueHistory { queue, hours }))

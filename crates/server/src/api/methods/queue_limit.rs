@@ -12,7 +12,7 @@ use super::queue::{CHANGE, QueueParams, QueueState, changed, refuse_unknown};
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params::{parse, parse_some};
+use meshwork_ops::params::{parse, parse_some};
 
 /// The method.
 pub(in crate::api) fn methods() -> Vec<Method> {
@@ -130,13 +130,14 @@ async fn limit(call: Call, params: LimitParams) -> Result<Reply<QueueState>, Api
     };
     let limit = async |call: Call, list: String| {
         refuse_unknown(&call, &list, create).await?;
+        call.noted("limit queue", &list).await?;
         if !settings.is_empty() {
             call.client.update_queue(&list, &settings).await?;
         }
         if let Some(length) = length {
             call.client.set_max_length(Some(&list), length).await?;
         }
-        call.noted("limit queue", &list).await
+        Ok(())
     };
     changed(call, queue, CHANGE, limit).await
 }

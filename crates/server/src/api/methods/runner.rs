@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params::{self, parse};
+use meshwork_ops::params::{self, parse};
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {

@@ -11,7 +11,7 @@ use super::new_job::NewJobParams;
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params::{self, Span, moment, parse_some};
+use meshwork_ops::params::{self, Span, moment, parse_some};
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params::parse;
-use crate::api::place::number;
+use meshwork_ops::number;
+use meshwork_ops::params::parse;
 
 use super::queue::READ;
 
@@ -100,12 +100,12 @@ impl From<&SpreadPart> for Part {
 }
 
 fn name_of(queue: &str) -> Result<SpreadName, ApiError> {
-    parse("queue", queue)
+    Ok(parse("queue", queue)?)
 }
 
 async fn parts(call: Call, params: PartsParams) -> Result<Reply<Parts>, ApiError> {
     let name = name_of(&params.queue)?;
-    call.clone().enter_parts(Some(&name), READ).await?;
+    call.store.clone().enter_parts(Some(&name), READ).await?;
     shown(&call, &name).await
 }
 

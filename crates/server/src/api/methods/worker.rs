@@ -12,7 +12,7 @@ use super::context::PageParams;
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params::Span;
+use meshwork_ops::params::Span;
 
 /// Default of the wait until a worker has obeyed: the renewal of a usual lease takes less.
 const WAIT: Duration = Duration::from_secs(30);

@@ -2,36 +2,23 @@
 
 use meshwork::view::JobSummary;
 use meshwork::{JobFilter, PageCursor};
-use meshwork_model::api_key::Scope;
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 use meshwork_model::time;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
-use super::job::{Needs, READ};
-use super::queue::list_of;
-use crate::api::call::Call;
-use crate::api::error::ApiError;
-use crate::api::method::{HttpVerb, Method, Reply};
-use crate::api::params::{self, Page, moment, parse_some};
-use crate::api::place::Place;
+use crate::change::{self, Action, ChangedJobs};
+use crate::error::OpError;
+use crate::job::READ;
+use crate::params::{self, Page, moment, parse_some};
+use crate::scope::{Needs, Place, Store};
 
 /// Pages of records that one search reads at most.
 const MAX_PAGES: usize = 8;
 
-/// The methods.
-pub(in crate::api) fn methods() -> Vec<Method> {
-    vec![Method::new(
-        ("job.list", Scope::Viewer),
-        (HttpVerb::Get, "/v1/jobs"),
-        "List jobs: with `state` in order, from the lists of the store; else a search of all records, in no order",
-        list,
-    )]
-}
-
 /// Jobs that the store lists in order.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", rename = "ListedState")]
 enum Listed {
     /// The jobs of one queue, in the order of claims.
@@ -47,9 +34,10 @@ enum Listed {
 }
 
 /// A page of jobs.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename = "JobListParams")]
-pub(super) struct ListParams {
+pub struct ListParams {
     /// Jobs in this state, from the lists of the store: `queued` (of one queue), `running`, `delayed`, `ended` or `dead`. Only `queue` can be given with it.
     state: Option<Listed>,
     /// Only jobs of this type.
@@ -79,15 +67,15 @@ pub(super) struct ListParams {
     #[serde(default)]
     spread: bool,
     /// Greatest number of jobs, 1 to 1000. Default: 100. A page may have fewer, although more follow.
-    #[schemars(range(min = 1, max = 1000))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
     limit: Option<usize>,
     /// `next` of the page before.
     cursor: Option<String>,
 }
 
 /// Job of a page.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename = "ListedJob")]
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 struct ListedJob<'a> {
     /// Time that orders a page by state (RFC 3339): the due time of a delayed job, the end of a running job's lease, the end of an ended job. Null for queued jobs, and in a search.
     at: Option<String>,
@@ -99,19 +87,29 @@ struct ListedJob<'a> {
 }
 
 /// Page of jobs.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename = "JobPage")]
-struct JobPage<'a> {
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JobPage {
     /// The jobs.
-    jobs: Vec<ListedJob<'a>>,
+    #[serde(serialize_with = "listed")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<ListedJob<'static>>"))]
+    jobs: Vec<(Found, Store)>,
     /// Cursor of the next page; null after the last one.
     next: Option<String>,
 }
 
+fn listed<S: Serializer>(jobs: &[(Found, Store)], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(jobs.iter().map(|(found, store)| ListedJob {
+        at: found.at_ms.map(time::iso),
+        part: store.context_number(),
+        job: JobSummary::from(&found.job),
+    }))
+}
+
 impl ListParams {
-    fn filter(&self, call: &Call) -> Result<JobFilter, ApiError> {
+    fn filter(&self, store: &Store) -> Result<JobFilter, OpError> {
         let queue = self.queue.as_deref();
-        let queue = queue.map(|name| list_of(call, name)).transpose()?;
+        let queue = queue.map(|name| store.queue(name)).transpose()?;
         let at = |name: &str, text: Option<&str>| text.map(|it| moment(name, it)).transpose();
         Ok(JobFilter {
             script_type: parse_some("type", self.script_type.as_deref())?,
@@ -148,53 +146,59 @@ impl ListParams {
     }
 
     /// Refuses a filter that only a search has.
-    fn only_lists(&self) -> Result<(), ApiError> {
+    fn only_lists(&self) -> Result<(), OpError> {
         match self.searches().next() {
             None => Ok(()),
-            Some(name) => Err(ApiError::invalid(format!(
+            Some(name) => Err(OpError::invalid(format!(
                 "{name} cannot be given with state: search with status instead of state"
             ))),
         }
     }
 
     /// Refuses a call that names all jobs.
-    pub(super) fn check_filter(&self) -> Result<(), ApiError> {
+    fn check_filter(&self) -> Result<(), OpError> {
         let listed = self.state.is_some() || self.queue.is_some();
         match listed || self.searches().next().is_some() {
             true => Ok(()),
-            false => Err(ApiError::invalid(
+            false => Err(OpError::invalid(
                 "give a filter, such as type, queue or status; until with the present time matches all jobs",
             )),
         }
     }
 }
 
-async fn list(call: Call, params: ListParams) -> Result<Reply<JobPage<'static>>, ApiError> {
-    let (jobs, next) = params.read(call, READ).await?;
-    let jobs = jobs.iter().map(|(found, call)| ListedJob {
-        at: found.at_ms.map(time::iso),
-        part: call.context_number(),
-        job: JobSummary::from(&found.job),
-    });
-    Ok(Reply::borrowed(&JobPage {
-        jobs: jobs.collect(),
-        next,
-    }))
+/// Lists jobs: with `state` in order, from the lists of the store; else a search of all records.
+///
+/// # Errors
+/// A parameter is wrong, the caller may not read them, or a call to the server fails.
+pub async fn list(store: Store, params: ListParams) -> Result<JobPage, OpError> {
+    let (jobs, next) = params.read(store, READ).await?;
+    Ok(JobPage { jobs, next })
+}
+
+/// Cancels the open jobs of a page.
+///
+/// # Errors
+/// As for [`list`], or no filter is given.
+pub async fn cancel_many(store: Store, params: ListParams) -> Result<ChangedJobs, OpError> {
+    let action = Action::Cancel { force: false };
+    let (mut found, next) = params.read(store, action.needs()).await?;
+    params.check_filter()?;
+    found.retain(|(found, _)| found.job.is_cancellable());
+    let found = found.into_iter().map(|(found, store)| (found.job, store));
+    change::page((found.collect(), next), action).await
 }
 
 /// A job that was found, and the time that orders it.
-pub(super) struct Found {
+#[derive(Debug)]
+struct Found {
     at_ms: Option<u64>,
-    pub(super) job: Job,
+    job: Job,
 }
 
 impl ListParams {
     /// Reads a page of jobs for a caller with this permission, each with the call in its context.
-    pub(super) async fn read(
-        &self,
-        call: Call,
-        needs: Needs,
-    ) -> Result<Page<(Found, Call)>, ApiError> {
+    async fn read(&self, store: Store, needs: Needs) -> Result<Page<(Found, Store)>, OpError> {
         let limit = params::limit(self.limit)?;
         if self.state.is_some() {
             self.only_lists()?;
@@ -203,13 +207,13 @@ impl ListParams {
             context: self.context,
             spread: self.spread,
         };
-        let placed = call.enter_all(place, self.queue.as_deref(), needs).await?;
-        let read = async |call: Call, cursor: Option<String>, limit| {
+        let placed = store.enter_all(place, self.queue.as_deref(), needs).await?;
+        let read = async |store: Store, cursor: Option<String>, limit| {
             let (jobs, next) = match self.state {
-                Some(state) => self.by_state(&call, state, cursor, limit).await?,
-                None => self.search(&call, cursor, limit).await?,
+                Some(state) => self.by_state(&store, state, cursor, limit).await?,
+                None => self.search(&store, cursor, limit).await?,
             };
-            let jobs = jobs.into_iter().map(|found| (found, call.clone()));
+            let jobs = jobs.into_iter().map(|found| (found, store.clone()));
             Ok((jobs.collect(), next))
         };
         placed.page(self.cursor.as_deref(), limit, read).await
@@ -217,18 +221,18 @@ impl ListParams {
 
     async fn by_state(
         &self,
-        call: &Call,
+        store: &Store,
         state: Listed,
         cursor: Option<String>,
         limit: usize,
-    ) -> Result<Page<Found>, ApiError> {
+    ) -> Result<Page<Found>, OpError> {
         let queue = self.queue.as_deref();
-        let queue = queue.map(|name| list_of(call, name)).transpose()?;
+        let queue = queue.map(|name| store.queue(name)).transpose()?;
         let cursor: Option<PageCursor> = parse_some("cursor", cursor.as_deref())?;
-        let (client, queue, cursor) = (&call.client, queue.as_deref(), cursor.as_ref());
+        let (client, queue, cursor) = (&store.client, queue.as_deref(), cursor.as_ref());
         let page = match (state, queue) {
             (Listed::Queued, None) => {
-                return Err(ApiError::invalid(
+                return Err(OpError::invalid(
                     "queue: give one, since each queue has lists of its own; queue.list lists them",
                 ));
             }
@@ -248,13 +252,13 @@ impl ListParams {
 
     async fn search(
         &self,
-        call: &Call,
+        store: &Store,
         cursor: Option<String>,
         limit: usize,
-    ) -> Result<Page<Found>, ApiError> {
-        let filter = self.filter(call)?;
+    ) -> Result<Page<Found>, OpError> {
+        let filter = self.filter(store)?;
         let step = async |from: u64| {
-            let page = call.client.find(&filter, from).await?;
+            let page = store.client.find(&filter, from).await?;
             let found = page.jobs.into_iter();
             let found = found.map(|job| Found { at_ms: None, job });
             Ok((found.collect(), page.next))

@@ -1,26 +1,28 @@
 //! Types of parameters that several methods have.
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::time::Duration;
 
 use meshwork_model::time;
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Unexpected};
 use serde::{Deserialize, Deserializer};
 
-use super::error::ApiError;
+use crate::error::OpError;
 
 /// Greatest number of items of a page.
-pub(crate) const MAX_LIMIT: usize = 1000;
+pub const MAX_LIMIT: usize = 1000;
 /// Number of items of a page where the caller gives none.
-pub(crate) const LIMIT: usize = 100;
+pub const LIMIT: usize = 100;
 
 /// Items of a page, and the cursor of the next one.
-pub(crate) type Page<T> = (Vec<T>, Option<String>);
+pub type Page<T> = (Vec<T>, Option<String>);
 
 /// Duration: seconds as a number, or a text with units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Span(pub(crate) Duration);
+pub struct Span(pub Duration);
 
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -52,6 +54,7 @@ impl<'de> Deserialize<'de> for Span {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Span {
     fn schema_name() -> Cow<'static, str> {
         "Span".into()
@@ -69,48 +72,45 @@ impl JsonSchema for Span {
 }
 
 /// Parses a parameter that is written as a text.
-pub(crate) fn parse<T: std::str::FromStr<Err: ToString>>(
-    name: &str,
-    text: &str,
-) -> Result<T, ApiError> {
+pub fn parse<T: std::str::FromStr<Err: ToString>>(name: &str, text: &str) -> Result<T, OpError> {
     text.parse()
-        .map_err(|error: T::Err| ApiError::invalid(format!("{name}: {}", error.to_string())))
+        .map_err(|error: T::Err| OpError::invalid(format!("{name}: {}", error.to_string())))
 }
 
 /// Parses a parameter that may be missing.
-pub(crate) fn parse_some<T: std::str::FromStr<Err: ToString>>(
+pub fn parse_some<T: std::str::FromStr<Err: ToString>>(
     name: &str,
     text: Option<&str>,
-) -> Result<Option<T>, ApiError> {
+) -> Result<Option<T>, OpError> {
     text.map(|text| parse(name, text)).transpose()
 }
 
 /// Parses a time: RFC 3339.
-pub(crate) fn moment(name: &str, text: &str) -> Result<u64, ApiError> {
+pub fn moment(name: &str, text: &str) -> Result<u64, OpError> {
     time::parse_iso(text).ok_or_else(|| {
-        ApiError::invalid(format!(
+        OpError::invalid(format!(
             "{name}: {text:?} is no time: write RFC 3339, as 2026-01-31T12:00:00Z"
         ))
     })
 }
 
 /// Error of a cursor that no page gave.
-pub(crate) fn wrong_cursor() -> ApiError {
-    ApiError::invalid("cursor: give `next` of the page before")
+pub fn wrong_cursor() -> OpError {
+    OpError::invalid("cursor: give `next` of the page before")
 }
 
 /// Reads a cursor that is a number of items.
-pub(crate) fn offset(cursor: Option<&str>) -> Result<usize, ApiError> {
+pub fn offset(cursor: Option<&str>) -> Result<usize, OpError> {
     let offset = cursor.map_or(Ok(0), str::parse::<u32>);
     offset.map(|it| it as usize).map_err(|_| wrong_cursor())
 }
 
 /// Returns a page of a list that is read whole.
-pub(crate) fn page<T>(
+pub fn page<T>(
     all: impl IntoIterator<Item = T>,
     cursor: Option<&str>,
     limit: usize,
-) -> Result<Page<T>, ApiError> {
+) -> Result<Page<T>, OpError> {
     let from = offset(cursor)?;
     let mut rest = all.into_iter().skip(from).peekable();
     let items = rest.by_ref().take(limit).collect();
@@ -120,14 +120,14 @@ pub(crate) fn page<T>(
 
 /// Reads a page of the items that a scan finds, in at most `most` steps of it. A step may give more items than there is room
 /// for: a cursor is the step, and the number of its items that were given already.
-pub(crate) async fn scanned<T, F>(
+pub async fn scanned<T, F>(
     cursor: Option<&str>,
     limit: usize,
     most: usize,
     step: impl Fn(u64) -> F,
-) -> Result<Page<T>, ApiError>
+) -> Result<Page<T>, OpError>
 where
-    F: Future<Output = Result<(Vec<T>, u64), ApiError>>,
+    F: Future<Output = Result<(Vec<T>, u64), OpError>>,
 {
     let (mut from, mut skip) = position(cursor)?;
     let (mut items, mut next) = (Vec::new(), None);
@@ -150,7 +150,7 @@ where
 }
 
 /// Reads the position in a scan.
-fn position(cursor: Option<&str>) -> Result<(u64, usize), ApiError> {
+fn position(cursor: Option<&str>) -> Result<(u64, usize), OpError> {
     let Some(cursor) = cursor else {
         return Ok((0, 0));
     };
@@ -162,10 +162,10 @@ fn position(cursor: Option<&str>) -> Result<(u64, usize), ApiError> {
 }
 
 /// Checks the size of a page.
-pub(crate) fn limit(given: Option<usize>) -> Result<usize, ApiError> {
+pub fn limit(given: Option<usize>) -> Result<usize, OpError> {
     match given.unwrap_or(LIMIT) {
         limit if (1..=MAX_LIMIT).contains(&limit) => Ok(limit),
-        limit => Err(ApiError::invalid(format!(
+        limit => Err(OpError::invalid(format!(
             "limit: {limit} is not possible: give 1 to {MAX_LIMIT}"
         ))),
     }

@@ -4,10 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use meshwork::Client;
-use meshwork::context::{Caller, ContextHandle};
-use meshwork_model::keys::context::{ActorId, ContextLayout};
+use meshwork::context::{ActorId, Caller, ContextHandle, ContextLayout};
 
-use super::error::ApiError;
+use crate::error::OpError;
 
 /// Greatest number of open sessions in contexts. Beyond it all are closed, and opened again when they are used.
 const MOST_SESSIONS: usize = 64;
@@ -17,7 +16,7 @@ type Key = (u32, ContextLayout, u32);
 
 /// Open sessions in contexts, which all calls share.
 #[derive(Debug, Default)]
-pub(crate) struct Sessions(Mutex<HashMap<Key, Client>>);
+pub struct Sessions(Mutex<HashMap<Key, Client>>);
 
 impl Sessions {
     fn known(&self) -> MutexGuard<'_, HashMap<Key, Client>> {
@@ -25,12 +24,12 @@ impl Sessions {
     }
 
     /// Returns a session for the jobs of a context. Permissions are not checked.
-    pub(super) async fn open(
+    pub(crate) async fn open(
         &self,
         client: &Client,
         context: &ContextHandle,
         actor: ActorId,
-    ) -> Result<Client, ApiError> {
+    ) -> Result<Client, OpError> {
         let key = (context.id().get(), context.keys().layout(), actor.0);
         if let Some(found) = self.known().get(&key).cloned() {
             return Ok(found);
@@ -47,7 +46,9 @@ impl Sessions {
 
 /// Context of a call, after a check of the permission.
 #[derive(Debug)]
-pub(crate) struct Entered {
-    pub(crate) context: ContextHandle,
-    pub(crate) caller: Caller,
+pub struct Entered {
+    /// The context.
+    pub context: ContextHandle,
+    /// The caller there.
+    pub caller: Caller,
 }

@@ -1,0 +1,250 @@
+//! Dead letters: lists of them, groups of the same failure, and one letter.
+
+use meshwork::view::{DeadGroup, DeadGroups, DeadLetterView};
+use meshwork::{DeadCursor, DeadLetter, JobFilter};
+use meshwork_broker::{JobSet, MAX_ITEMS};
+use meshwork_model::job::Job;
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::change::{self, Action, ChangedJobs};
+use crate::error::OpError;
+use crate::job::{IdParams, JobAnswer, READ};
+use crate::params::{self, Page, parse_some};
+use crate::scope::{Needs, Place, Store};
+
+/// Pages of the index that a call of [`list`] reads at most.
+const MAX_PAGES: usize = 8;
+
+/// A page of dead letters.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename = "DeadListParams")]
+pub struct ListParams {
+    /// Only jobs of this type.
+    #[serde(rename = "type")]
+    script_type: Option<String>,
+    /// Only jobs of this queue.
+    queue: Option<String>,
+    /// Only letters of this kind of failure.
+    reason: Option<String>,
+    /// Context of the jobs; none for jobs outside contexts.
+    context: Option<u32>,
+    /// True for the letters in all parts of the spread queue `queue`, or of all spread queues. Parts follow each other.
+    #[serde(default)]
+    spread: bool,
+    /// Greatest number of letters, 1 to 1000. Default: 100. A page may have fewer, although more follow.
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
+    limit: Option<usize>,
+    /// `next` of the page before.
+    cursor: Option<String>,
+}
+
+/// Page of dead letters.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DeadLetters {
+    /// The letters, the newest first.
+    #[serde(serialize_with = "listed")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<ListedLetter<'static>>"))]
+    pub letters: Vec<(DeadLetter, Store)>,
+    /// Cursor of the next page; null after the last one.
+    pub next: Option<String>,
+}
+
+/// Dead letter of a page.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct ListedLetter<'a> {
+    /// Number of its context, a part with `spread`; null outside contexts.
+    part: Option<u32>,
+    /// The letter.
+    #[serde(flatten)]
+    letter: DeadLetterView<'a>,
+}
+
+fn listed<S: Serializer>(letters: &[(DeadLetter, Store)], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(letters.iter().map(|(letter, store)| ListedLetter {
+        part: store.context_number(),
+        letter: DeadLetterView::from(letter),
+    }))
+}
+
+impl ListParams {
+    /// Refuses a change that names all letters.
+    fn check_filter(&self) -> Result<(), OpError> {
+        let given = [&self.script_type, &self.queue, &self.reason];
+        match given.iter().any(|it| it.is_some()) {
+            true => Ok(()),
+            false => Err(OpError::invalid("give a filter: type, queue or reason")),
+        }
+    }
+
+    fn filter(&self, store: &Store) -> Result<JobFilter, OpError> {
+        let queue = self.queue.as_deref();
+        Ok(JobFilter {
+            script_type: parse_some("type", self.script_type.as_deref())?,
+            queue: queue.map(|name| store.queue(name)).transpose()?,
+            reason: self.reason.clone(),
+            ..JobFilter::default()
+        })
+    }
+
+    /// Reads a page of letters for a caller with this permission, each with the store of its place.
+    async fn read(&self, store: Store, needs: Needs) -> Result<Page<(DeadLetter, Store)>, OpError> {
+        let limit = params::limit(self.limit)?;
+        let place = Place {
+            context: self.context,
+            spread: self.spread,
+        };
+        let placed = store.enter_all(place, self.queue.as_deref(), needs).await?;
+        let read = async |store: Store, cursor: Option<String>, limit| {
+            let cursor = cursor.as_deref().map(position).transpose()?;
+            let filter = self.filter(&store)?;
+            let (letters, next) = newest(&store, &filter, (cursor, limit), MAX_PAGES).await?;
+            let letters = letters.into_iter().map(|letter| (letter, store.clone()));
+            Ok::<_, OpError>((letters.collect(), next.map(|next| next.to_string())))
+        };
+        placed.page(self.cursor.as_deref(), limit, read).await
+    }
+}
+
+/// Reads a cursor.
+///
+/// # Errors
+/// No page gave it.
+pub fn position(cursor: &str) -> Result<DeadCursor, OpError> {
+    let read = cursor.split_once('/').filter(|(_, id)| !id.is_empty());
+    let read = read.and_then(|(at, id)| Some(DeadCursor::at(at.parse().ok()?, id)));
+    read.ok_or_else(params::wrong_cursor)
+}
+
+/// Reads dead letters, the newest first: up to `limit` after a cursor, in at most `most` pages of the index. Returns the
+/// cursor of the rest, if more match, or the pages were too few to tell.
+///
+/// # Errors
+/// A call to the server fails.
+pub async fn newest(
+    store: &Store,
+    filter: &JobFilter,
+    (mut cursor, limit): (Option<DeadCursor>, usize),
+    most: usize,
+) -> Result<(Vec<DeadLetter>, Option<DeadCursor>), OpError> {
+    let mut letters = Vec::new();
+    for _ in 0..most {
+        let page = store.client.dead_letters(filter, cursor.as_ref()).await?;
+        letters.extend(page.letters);
+        cursor = page.next;
+        // One more tells whether there are more.
+        if cursor.is_none() || letters.len() > limit {
+            break;
+        }
+    }
+    if letters.len() > limit {
+        letters.truncate(limit);
+        let last = letters.last();
+        cursor = last.map(|it| DeadCursor::at(it.at_ms, &it.job.id));
+    }
+    Ok((letters, cursor))
+}
+
+/// Lists dead letters, the newest first.
+///
+/// # Errors
+/// A parameter is wrong, the caller may not read them, or a call to the server fails.
+pub async fn list(store: Store, params: ListParams) -> Result<DeadLetters, OpError> {
+    let (letters, next) = params.read(store, READ).await?;
+    Ok(DeadLetters { letters, next })
+}
+
+/// Reads a dead letter.
+///
+/// # Errors
+/// There is none, or the caller may not read it.
+pub async fn get(store: Store, params: IdParams) -> Result<JobAnswer, OpError> {
+    let (store, id) = params.open(store, READ).await?;
+    Ok(JobAnswer(store.client.dead_letter(&id).await?.job))
+}
+
+/// Changes the jobs of a page of dead letters.
+///
+/// # Errors
+/// As for [`list`], or no filter is given.
+pub async fn change_many(
+    store: Store,
+    params: ListParams,
+    action: Action,
+) -> Result<ChangedJobs, OpError> {
+    let (letters, next) = params.read(store, action.needs()).await?;
+    params.check_filter()?;
+    let letters = letters.into_iter();
+    let jobs: Vec<(Job, Store)> = letters.map(|(letter, store)| (letter.job, store)).collect();
+    change::page((jobs, next), action).await
+}
+
+/// A part of the dead letters.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename = "DeadGroupsParams")]
+pub struct GroupsParams {
+    /// Context of the jobs; none for jobs outside contexts.
+    context: Option<u32>,
+    /// `next` of the part before.
+    cursor: Option<String>,
+}
+
+/// A part of the dead letters, in groups.
+#[derive(Debug, Serialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "DeadGroups")
+)]
+pub struct Groups {
+    /// The groups, the largest first.
+    pub groups: Vec<DeadGroup>,
+    /// Number of letters that were looked at.
+    pub looked_at: u64,
+    /// Number of all letters.
+    pub stored: u64,
+    /// Cursor of the next part; null after the last one.
+    pub next: Option<String>,
+}
+
+/// Groups the next 1,000 dead letters by their failures.
+///
+/// # Errors
+/// As for [`list`].
+pub async fn groups(store: Store, params: GroupsParams) -> Result<Groups, OpError> {
+    let store = store.enter(params.context, READ).await?;
+    let cursor = params.cursor.as_deref().map(position).transpose()?;
+    grouped(&store, &JobFilter::default(), cursor, MAX_ITEMS).await
+}
+
+/// Groups dead letters after a cursor, by pages of the index: up to about `most` that match.
+///
+/// # Errors
+/// A call to the server fails.
+pub async fn grouped(
+    store: &Store,
+    filter: &JobFilter,
+    mut cursor: Option<DeadCursor>,
+    most: usize,
+) -> Result<Groups, OpError> {
+    let (mut groups, mut looked_at) = (DeadGroups::default(), 0);
+    loop {
+        let page = store.client.dead_letters(filter, cursor.as_ref()).await?;
+        page.letters.iter().for_each(|letter| groups.add(letter));
+        looked_at += page.letters.len();
+        cursor = page.next;
+        if cursor.is_none() || looked_at >= most {
+            break;
+        }
+    }
+    let stored = store.client.broker().set_length(JobSet::Dead).await?;
+    Ok(Groups {
+        groups: groups.largest_first(),
+        looked_at: looked_at as u64,
+        stored,
+        next: cursor.as_ref().map(ToString::to_string),
+    })
+}

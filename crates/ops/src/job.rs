@@ -1,0 +1,130 @@
+//! One job: its record, and changes of it.
+
+use meshwork::context::{Object, Operation};
+use meshwork::view::JobView;
+use meshwork_model::job::Job;
+use meshwork_model::name::JobId;
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::change::{Action, Change, Outcome};
+use crate::error::OpError;
+use crate::scope::{Needs, Store};
+
+/// Permission that reads need in a context.
+pub const READ: Needs = (Object::Job, Operation::Read);
+
+/// The id of a job.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename = "JobParams")]
+pub struct IdParams {
+    /// Id of the job; in a context its number, as `2001` or `12:2001`, or its key.
+    id: String,
+    /// Number of its context; none if it is of no context.
+    context: Option<u32>,
+}
+
+impl IdParams {
+    /// Enters the context of the job, and reads its id.
+    ///
+    /// # Errors
+    /// The caller may not work there, or the text names no job of the context.
+    pub async fn open(self, store: Store, needs: Needs) -> Result<(Store, JobId), OpError> {
+        store.enter_job(self.context, &self.id, needs).await
+    }
+}
+
+/// A job, as [`JobView`] writes it.
+#[derive(Debug)]
+pub struct JobAnswer(pub Job);
+
+impl Serialize for JobAnswer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        JobView::from(&self.0).serialize(serializer)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for JobAnswer {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        JobView::schema_name()
+    }
+
+    fn schema_id() -> std::borrow::Cow<'static, str> {
+        JobView::schema_id()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        JobView::json_schema(generator)
+    }
+}
+
+/// Reads a job.
+///
+/// # Errors
+/// There is no such job, or the caller may not read it.
+pub async fn get(store: Store, params: IdParams) -> Result<JobAnswer, OpError> {
+    let (store, id) = params.open(store, READ).await?;
+    Ok(JobAnswer(store.client.status(&id).await?))
+}
+
+/// The job and how to cancel it.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename = "JobCancelParams")]
+pub struct CancelParams {
+    /// Id of the job.
+    id: String,
+    /// True to end the record of a running job at once, although its worker may go on.
+    #[serde(default)]
+    force: bool,
+    /// Number of its context; none if it is of no context.
+    context: Option<u32>,
+}
+
+/// Result of a change.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Changed {
+    /// Id of the object.
+    id: String,
+    /// State after the call: `cancelled`, `cancelling`, `ended`, `queued`, `deleted` and others.
+    result: &'static str,
+}
+
+impl Changed {
+    /// Returns true if a worker still has to obey.
+    #[must_use]
+    pub fn is_under_way(&self) -> bool {
+        self.result == Outcome::Cancelling.word()
+    }
+}
+
+/// Cancels a job.
+///
+/// # Errors
+/// There is no such job, the caller may not cancel it, or a call to the server fails.
+pub async fn cancel(store: Store, params: CancelParams) -> Result<Changed, OpError> {
+    let action = Action::Cancel {
+        force: params.force,
+    };
+    let CancelParams { id, context, .. } = params;
+    change(store, IdParams { id, context }, action).await
+}
+
+/// Changes a job or a dead letter.
+///
+/// # Errors
+/// There is none, the caller may not change it, its state does not allow it, or a call to the server fails.
+pub async fn change(store: Store, params: IdParams, action: Action) -> Result<Changed, OpError> {
+    let (store, id) = params.open(store, action.needs()).await?;
+    let change = Change::begin(&store, action, std::slice::from_ref(&id)).await?;
+    let outcome = change.by_id(&id).await?;
+    match action.refusal(outcome) {
+        Some(why) => Err(OpError::Refused { id, why }),
+        None => Ok(Changed {
+            id: id.to_string(),
+            result: outcome.word(),
+        }),
+    }
+}

@@ -1,0 +1,16 @@
+//! Operations on a store: one module for each noun, one function for each operation. The command turns arguments into
+//! parameters and answers into rows; the API turns JSON into them. Both get the same answers, errors and audit entries.
+
+pub mod change;
+pub mod dead;
+mod error;
+pub mod job;
+pub mod job_list;
+pub mod params;
+mod scope;
+mod sessions;
+pub mod walk;
+
+pub use error::{InPart, OpError};
+pub use scope::{Each, Needs, Place, Placed, Store, UsedRole, number};
+pub use sessions::{Entered, Sessions};
