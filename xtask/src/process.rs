@@ -1,7 +1,8 @@
-//! Child processes with a time limit.
+//! Child processes with a time limit, and their times.
 
 use std::ffi::OsStr;
 use std::fmt;
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -47,6 +48,46 @@ pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<(), Failure>
         in_words(command),
         output.status
     )))
+}
+
+/// Does the same as [`run`]. Returns its time and its processor time, in words.
+pub(crate) fn timed(command: &mut Command, limit: Duration) -> Result<String, Failure> {
+    let (started, before) = (Instant::now(), processor_time());
+    let outcome = run(command, limit);
+    let processor = processor_time().saturating_sub(before);
+    let times = format!(
+        "{}, {} of processor time",
+        in_minutes(started.elapsed()),
+        in_minutes(processor)
+    );
+    match outcome {
+        Ok(()) => Ok(times),
+        Err(failure) => Err(Failure::new(format!("{failure} (after {times})"))),
+    }
+}
+
+/// Returns a time as `3 min 20 s`.
+pub(crate) fn in_minutes(time: Duration) -> String {
+    match (time.as_secs() / 60, time.as_secs() % 60) {
+        (0, seconds) => format!("{seconds} s"),
+        (minutes, seconds) => format!("{minutes} min {seconds} s"),
+    }
+}
+
+/// Ticks of the processor time in `/proc`, per second.
+const TICKS: u64 = 100;
+
+/// Returns the processor time of all processes that this one has waited for, with those that they have waited for; zero
+/// where `/proc` does not have it.
+fn processor_time() -> Duration {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name of the program is in brackets, and may have blanks.
+    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let of_children = fields.split_whitespace().skip(13).take(2);
+    let ticks: u64 = of_children
+        .filter_map(|ticks| ticks.parse::<u64>().ok())
+        .sum();
+    Duration::from_millis(ticks * 1_000 / TICKS)
 }
 
 /// Does the same as [`run`]; the error also has the lines of stderr from the first one with an error on.
@@ -235,6 +276,19 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         command
+    }
+
+    #[test]
+    fn times_are_those_of_the_process_and_its_children() {
+        assert_eq!(in_minutes(Duration::from_millis(59_900)), "59 s");
+        assert_eq!(in_minutes(Duration::from_secs(125)), "2 min 5 s");
+        let before = processor_time();
+        let busy = "sh -c 'i=0; while [ $i -lt 1000000 ]; do i=$((i + 1)); done'";
+        let said = timed(&mut shell(busy), PATIENCE).unwrap();
+        assert!(said.ends_with(" s of processor time"), "{said}");
+        assert!(processor_time() > before);
+        let failed = timed(&mut shell("exit 3"), PATIENCE).unwrap_err();
+        assert!(failed.to_string().contains("(after 0 s, "), "{failed}");
     }
 
     #[test]

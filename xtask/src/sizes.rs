@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::process::{self, Failure, ask};
 use crate::tidy::Tree;
@@ -19,9 +19,6 @@ const RECORD: &str = "xtask/sizes.txt";
 
 /// Growth that needs no new line, in percent.
 const ALLOWED: u64 = 3;
-
-/// Ticks of the processor time in `/proc`, per second.
-const TICKS: u64 = 100;
 
 /// Arguments of cargo for README's first command, the command and the library.
 const SCOPES: [(&str, &[&str]); 3] = [
@@ -126,29 +123,12 @@ fn builds(workspace: &Workspace) -> Result<Sizes, Failure> {
         fs::remove_dir_all(&folder).ok();
         let mut build = workspace.cargo(&["build", "-p", "meshwork-cli"]);
         build.args(features).env("CARGO_TARGET_DIR", &folder);
-        let (started, before) = (Instant::now(), processor_ticks());
-        process::run(&mut build, LIMIT)?;
-        let took = started.elapsed().as_secs();
-        eprintln!(
-            "{name}: built in {took} s, {} s of the processor",
-            (processor_ticks() - before) / TICKS
-        );
+        eprintln!("{name}: built in {}", process::timed(&mut build, LIMIT)?);
         let binary = folder.join(profile).join("meshwork");
         sizes.extend(size_of(&binary).map(|size| (format!("bytes of {name}"), size)));
     }
     fs::remove_dir_all(&folder).ok();
     Ok(sizes)
-}
-
-/// Returns the processor time of all processes that this one has waited for, in ticks; 0 where `/proc` does not have it.
-fn processor_ticks() -> u64 {
-    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name of the program is in brackets, and may have blanks.
-    let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let of_children = fields.split_whitespace().skip(13).take(2);
-    of_children
-        .filter_map(|ticks| ticks.parse::<u64>().ok())
-        .sum()
 }
 
 fn parse(text: &str) -> Result<Sizes, Failure> {
@@ -223,14 +203,5 @@ mod tests {
     fn values_that_were_not_measured_stay_recorded() {
         let text = written(&sizes(&[("a", 1), ("b", 2)]), &sizes(&[("b", 3)]));
         assert_eq!(parse(&text).unwrap(), sizes(&[("b", 3), ("a", 1)]));
-    }
-
-    #[test]
-    fn processor_time_of_children_counts() {
-        let before = processor_ticks();
-        let mut busy = std::process::Command::new("sh");
-        busy.args(["-c", "i=0; while [ $i -lt 1000000 ]; do i=$((i + 1)); done"]);
-        ask(&mut busy, LIMIT).unwrap();
-        assert!(processor_ticks() > before);
     }
 }

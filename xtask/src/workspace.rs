@@ -45,22 +45,25 @@ impl Workspace {
         let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&self.root);
-        for (name, _) in env::vars_os() {
-            let text = name.to_string_lossy();
-            if [
-                "CARGO_PKG_",
-                "CARGO_MANIFEST_",
-                "CARGO_BIN_",
-                "CARGO_CRATE_",
-                "CARGO_PRIMARY_",
-            ]
-            .iter()
-            .any(|prefix| text.starts_with(prefix))
-            {
-                command.env_remove(&name);
-            }
-        }
+        without_own_variables(&mut command);
         command
+    }
+}
+
+/// Removes the variables that cargo sets for this package.
+pub(crate) fn without_own_variables(command: &mut Command) {
+    let own = [
+        "CARGO_PKG_",
+        "CARGO_MANIFEST_",
+        "CARGO_BIN_",
+        "CARGO_CRATE_",
+        "CARGO_PRIMARY_",
+    ];
+    for (name, _) in env::vars_os() {
+        let text = name.to_string_lossy();
+        if own.iter().any(|prefix| text.starts_with(prefix)) {
+            command.env_remove(&name);
+        }
     }
 }
 

@@ -3,6 +3,8 @@
 
 mod change;
 mod fast;
+mod features;
+mod readme;
 
 use std::time::Duration;
 
@@ -41,7 +43,8 @@ pub(crate) struct Extent {
         requires = "fast"
     )]
     since: String,
-    /// All, on all engines, and after it every program that takes minutes to hours: fuzz, chaos, legacy, actions, bananas, scale, bench
+    /// All, on all engines, and after it what takes minutes to hours: each feature alone, the commands of README.md in an
+    /// empty clone, fuzz, chaos, legacy, actions, bananas, scale, bench
     #[arg(long)]
     long: bool,
 }
@@ -80,6 +83,8 @@ pub(crate) fn check(workspace: &Workspace, extent: &Extent) -> Result<(), Failur
                 Box::new(move || long::run(workspace, program, &[])),
             )
         };
+        steps.push(("features", Box::new(|| features::check(workspace))));
+        steps.push(("readme", Box::new(|| readme::check(workspace))));
         steps.push(("peers", Box::new(|| peers(workspace))));
         steps.extend(LONG.map(long));
     }

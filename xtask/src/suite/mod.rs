@@ -94,17 +94,31 @@ pub(crate) fn test(workspace: &Workspace, selection: &Selection<'_>) -> Result<(
     let surroundings = Surroundings::lay_out(workspace, tools, built, selection.environment)?;
     let mut account = Account::default();
     let started = Instant::now();
-    let passed = match extent {
+    let (passed, built) = match extent {
         Some(extent) => programs::test(workspace, &surroundings, extent, &mut account)?,
-        None => some(workspace, &surroundings, selection, &mut account)?,
+        None => {
+            let passed = some(workspace, &surroundings, selection, &mut account)?;
+            (passed, None)
+        }
     };
     account.add_skipped(&read(&surroundings.skipped)?);
-    let took = started.elapsed().as_secs();
-    eprintln!("\n{account}\nbuilding and testing took {took} s");
+    eprintln!("\n{account}\n{}", times(started.elapsed(), built));
     if quick {
         eprintln!("`cargo xtask test --all` runs every test");
     }
     verdict(passed, in_ci() && !quick, &account)
+}
+
+/// Returns the time of a run; apart from it that of the build, if it is known.
+fn times(whole: Duration, built: Option<Duration>) -> String {
+    let said = process::in_minutes;
+    match built {
+        Some(built) => {
+            let tested = whole.saturating_sub(built);
+            format!("building took {}, testing {}", said(built), said(tested))
+        }
+        None => format!("building and testing took {}", said(whole)),
+    }
 }
 
 /// Runs the tests that the arguments for cargo and for the binaries select.

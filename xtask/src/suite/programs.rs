@@ -49,14 +49,17 @@ impl Extent {
     }
 }
 
-/// Returns whether all passed, with those that passed only alone.
+/// Returns whether all passed, with those that passed only alone, and the time of the build.
 pub(super) fn test(
     workspace: &Workspace,
     surroundings: &Surroundings<'_>,
     extent: Extent,
     account: &mut Account,
-) -> Result<bool, Failure> {
+) -> Result<(bool, Option<Duration>), Failure> {
+    let started = Instant::now();
     let mut programs = build(workspace, extent)?;
+    let built = started.elapsed();
+    eprintln!("building the tests took {}", process::in_minutes(built));
     if extent == Extent::All {
         programs.push(Program::documentation());
     }
@@ -105,14 +108,12 @@ pub(super) fn test(
         failed.extend(tests.into_iter().map(|test| (task.clone(), test)));
     });
     say_slowest(times);
-    eprintln!("running them took {} s", started.elapsed().as_secs());
     again(surroundings, failed, account);
-    Ok(whole && account.failed().is_empty())
+    Ok((whole && account.failed().is_empty(), Some(built)))
 }
 
 fn build(workspace: &Workspace, extent: Extent) -> Result<Vec<Program>, Failure> {
     eprintln!("building the tests");
-    let started = Instant::now();
     let mut command = workspace.cargo(&["test", "--no-run"]);
     command
         .args(extent.scope())
@@ -129,10 +130,6 @@ fn build(workspace: &Workspace, extent: Extent) -> Result<Vec<Program>, Failure>
     if !built {
         return Err(Failure::new("the tests do not build"));
     }
-    eprintln!(
-        "building the tests: done in {} s",
-        started.elapsed().as_secs()
-    );
     Ok(programs)
 }
 
