@@ -211,16 +211,15 @@ async fn idle_contexts_are_measured() {
         return; // reported as skipped
     }
     let (_, curves) = curves(&[Series::Contexts], 10).await.remove(0);
-    for name in ["client-cpu", "start-p50", "start-p99"] {
+    for name in ["start-p50", "start-p99"] {
         let points = figure(&curves, name);
         assert!(matches!(points[..], [(10, value)] if value > 0.0), "{name}");
     }
-    for name in ["calls", "bytes-in", "bytes-out", "server-cpu"] {
+    // The cost of a reading is subtracted: it may be more than that of so short a time.
+    for name in ["calls", "bytes-in", "bytes-out", "server-cpu", "client-cpu"] {
         let points = figure(&curves, name);
-        assert!(
-            matches!(points[..], [(10, value)] if value >= 0.0),
-            "{name}"
-        );
+        let taken = matches!(points[..], [(10, value)] if value >= 0.0);
+        assert!(taken, "{name}: {points:?}");
     }
 }
 

@@ -62,6 +62,8 @@ async fn idle(site: &Site, watched: Duration) -> Result<Vec<Value>, BenchError> 
     watch.tick().await;
     let first = site.read()?;
     let (before, began) = (site.read()?, Instant::now());
+    // The readings may have taken longer than that time.
+    watch.reset();
     watch.tick().await;
     let after = site.read()?;
     let seconds = began.elapsed().as_secs_f64();

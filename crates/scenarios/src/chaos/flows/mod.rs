@@ -198,17 +198,14 @@ impl Kills {
     }
 }
 
-/// All flows of the store, after their ends.
-struct Seen {
+/// Reads the flows of the context.
+struct Reader {
     flows: Flows,
-    views: Vec<FlowView>,
-    /// Flows that have not ended.
-    open: Vec<String>,
+    client: FlowClient,
 }
 
-impl Seen {
-    /// Waits for the ends of all flows, also of those of killed submitters, and reads them.
-    async fn read(store: &Store, dir: &Path, troop: &mut [Member]) -> Result<Self, ChaosError> {
+impl Reader {
+    async fn open(store: &Store, dir: &Path) -> Result<Self, ChaosError> {
         let broker = store.broker().await?;
         let node = Node::of(&broker);
         let key = read_key(&dir.join("config/meshwork/actor.key")).map_err(|it| failed(&it))?;
@@ -220,7 +217,28 @@ impl Seen {
         let client = context.client(&me, Object::Flow, Operation::Read).await;
         let client = client.map_err(|it| failed(&it))?;
         let none = || ChaosError::Line("a context has no flows".to_owned());
-        let flows = Flows::of(client.broker()).ok_or_else(none)?;
+        Ok(Self {
+            flows: Flows::of(client.broker()).ok_or_else(none)?,
+            client: FlowClient::new(client.broker()).map_err(|it| failed(&it))?,
+        })
+    }
+}
+
+/// All flows of the store, after their ends.
+struct Seen {
+    flows: Flows,
+    views: Vec<FlowView>,
+    /// Flows that have not ended.
+    open: Vec<String>,
+}
+
+impl Seen {
+    /// Waits for the ends of all flows, also of those of killed submitters, and reads them.
+    async fn read(store: &Store, dir: &Path, troop: &mut [Member]) -> Result<Self, ChaosError> {
+        let Reader {
+            flows,
+            client: reader,
+        } = Reader::open(store, dir).await?;
         let last = flows.draw().await.map_err(|it| failed(&it))?;
         let last = last.map_or(0, |id| id.0);
         let (mut until, mut least) = (Instant::now() + END, usize::MAX);
@@ -234,7 +252,6 @@ impl Seen {
             }
             peace(troop, LOOK).await?;
         };
-        let reader = FlowClient::new(client.broker()).map_err(|it| failed(&it))?;
         let mut views = Vec::new();
         for id in (1..last).map(FlowId) {
             let record = flows.record(id).await.map_err(|it| failed(&it))?;

@@ -3,14 +3,17 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 use meshwork_model::time::{iso, parse_iso};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use super::{AWAY, Callers, Engine, FIRST, Files, Member, Plan, SOON, Seen, Store, WORKERS};
-use super::{make_context, peace, quarters};
+use super::{
+    AWAY, Callers, END, Engine, FIRST, Files, LOOK, Member, Plan, Reader, SOON, Seen, Store,
+};
+use super::{WORKERS, failed, make_context, peace, quarters};
 use crate::chaos::ChaosError;
 
 /// Schedules, each with a slot every second.
@@ -43,11 +46,15 @@ pub async fn play_slots(plan: &Plan, engine: Engine) -> Result<SlotReport, Chaos
     let quarters = quarters(plan, dir.path(), &store);
     make_context(&quarters).await?;
     fs::write(dir.path().join("tick.yaml"), FILE).map_err(ChaosError::io("a flow"))?;
-    let end = meshwork::host_ms() + SPAN.as_millis() as u64;
     let callers = Callers::new(&quarters);
     let mut firsts = Vec::new();
     for number in 0..SCHEDULES {
-        firsts.push(add(&callers, number, end).await?);
+        firsts.push(add(&callers, number, None).await?);
+    }
+    // The span begins when all are there, however long that took.
+    let end = meshwork::host_ms() + SPAN.as_millis() as u64;
+    for number in 0..SCHEDULES {
+        add(&callers, number, Some(end)).await?;
     }
     let mut troop = Vec::new();
     for number in 0..WORKERS {
@@ -71,8 +78,7 @@ pub async fn play_slots(plan: &Plan, engine: Engine) -> Result<SlotReport, Chaos
             kills[0] += 1;
         }
     }
-    let rest = (end + 2_000).saturating_sub(meshwork::host_ms());
-    peace(&mut troop, Duration::from_millis(rest)).await?;
+    fired(&store, dir.path(), &mut troop).await?;
     let seen = Seen::read(&store, dir.path(), &mut troop).await?;
     for member in troop {
         member.stop().await?;
@@ -89,18 +95,43 @@ pub async fn play_slots(plan: &Plan, engine: Engine) -> Result<SlotReport, Chaos
     })
 }
 
-/// Adds a schedule. Returns its first slot.
-async fn add(callers: &Callers, number: usize, end: u64) -> Result<u64, ChaosError> {
-    let out = callers.dir.join(format!("add-{number}"));
-    let (name, end) = (format!("s{number}"), iso(end));
+/// Waits until each schedule has fired its last slot.
+async fn fired(store: &Store, dir: &Path, troop: &mut [Member]) -> Result<(), ChaosError> {
+    let reader = Reader::open(store, dir).await?;
+    let (mut until, mut least) = (Instant::now() + END, usize::MAX);
+    loop {
+        let mut open = Vec::new();
+        for number in 0..SCHEDULES {
+            let name = format!("s{number}").parse();
+            let name = name.map_err(|_| ChaosError::Line("a name of a schedule".to_owned()))?;
+            let there = reader.client.scheduled(&name).await;
+            let next = there.map_err(|it| failed(&it))?.and_then(|it| it.next);
+            open.extend(next.map(|next| format!("s{number}: next slot {}", iso(next))));
+        }
+        if open.is_empty() {
+            return Ok(());
+        }
+        if open.len() < least {
+            (until, least) = (Instant::now() + END, open.len());
+        }
+        if Instant::now() > until {
+            return Err(ChaosError::Line(open.join("; ")));
+        }
+        peace(troop, LOOK).await?;
+    }
+}
+
+/// Adds a schedule, or replaces it by one with an end. Returns its next slot.
+async fn add(callers: &Callers, number: usize, end: Option<u64>) -> Result<u64, ChaosError> {
+    let out = callers.dir.join(format!("add-{number}-{}", end.is_some()));
+    let name = format!("s{number}");
+    let end = end.map(|end| ["--replace".to_owned(), format!("--end={}", iso(end))]);
     let words = [
         "schedule",
         "add",
         &name,
         "--every",
         "1s",
-        "--end",
-        &end,
         "--overlap",
         "allow",
         "--catch-up",
@@ -112,9 +143,9 @@ async fn add(callers: &Callers, number: usize, end: u64) -> Result<u64, ChaosErr
         stdout: &out,
         stderr: &out.with_extension("err"),
     };
-    callers
-        .call(&words.map(str::to_owned), "", files, FIRST)
-        .await?;
+    let words = words.map(str::to_owned).into_iter();
+    let words: Vec<_> = words.chain(end.into_iter().flatten()).collect();
+    callers.call(&words, "", files, FIRST).await?;
     let said = fs::read_to_string(&out).map_err(ChaosError::io("an answer"))?;
     let added: serde_json::Value = serde_json::from_str(&said).unwrap_or_default();
     let next = added["next_at"].as_str().and_then(parse_iso);

@@ -11,6 +11,8 @@ pub const RETRY_MS: u64 = 100;
 /// Bytes for which the pause is a millisecond longer: a busy machine would get further copies of a long message before it has read
 /// the first one.
 const RETRY_BYTES: u64 = 250;
+/// Number of times that the pause doubles, so that the copies take ever less of a machine that is too busy to read them.
+const MOST_DOUBLED: u32 = 4;
 /// Time after which a message that did not arrive is aborted.
 pub const ABORTED_MS: u64 = 300_000;
 /// Time after which the status of a message is unknown.
@@ -112,6 +114,8 @@ pub struct Outgoing {
     /// Time of its creation.
     pub created_ms: u64,
     next_ms: u64,
+    /// Number of copies that were sent.
+    copies: u32,
 }
 
 /// The messages of one daemon.
@@ -166,6 +170,7 @@ impl Daemon {
             sent: Sent::Pending,
             created_ms: now,
             next_ms: now,
+            copies: 0,
             data,
         };
         self.outgoing.insert(outgoing.data.id.clone(), outgoing);
@@ -189,7 +194,9 @@ impl Daemon {
             if now >= out.created_ms.saturating_add(ABORTED_MS) {
                 out.sent = Sent::Aborted;
             } else if now >= out.next_ms && out.data.dst != self.pk {
-                out.next_ms = now + RETRY_MS + out.data.payload.len() as u64 / RETRY_BYTES;
+                let pause = RETRY_MS + out.data.payload.len() as u64 / RETRY_BYTES;
+                out.next_ms = now + (pause << out.copies.min(MOST_DOUBLED));
+                out.copies += 1;
                 if never_arrives(out.data.payload.len()) {
                     out.sent = Sent::Sending;
                 }
@@ -306,7 +313,11 @@ mod tests {
             (1, 0, 1)
         );
         a.push(data("2", "a", 10), 0);
-        assert_eq!(a.tick(200).len(), 1, "to itself: nothing");
+        assert_eq!(
+            (a.tick(299).len(), a.tick(300).len()),
+            (0, 1),
+            "to itself: nothing"
+        );
         a.tick(ABORTED_MS);
         assert_eq!(a.sent("1").unwrap().sent, Sent::Aborted);
         assert_eq!(a.sent("2").unwrap().sent, Sent::Aborted);
