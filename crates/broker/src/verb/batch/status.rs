@@ -6,7 +6,6 @@ use meshwork_model::job::text;
 use meshwork_model::name::BatchId;
 
 use super::super::{Fields, at_most};
-use crate::verb::inspect::jobs::failed;
 use crate::{Broker, Error};
 
 /// Greatest number of batches in a listing.
@@ -23,7 +22,7 @@ pub enum BatchState {
     Cancelling,
     /// All its jobs have finished.
     Succeeded,
-    /// All its jobs have ended, some with failures; or the batch expired before it was sealed.
+    /// All its jobs have ended, some with failures; or the batch expired before it was sealed, or has lost jobs.
     Failed,
     /// The batch was cancelled, and all its jobs have ended.
     Cancelled,
@@ -85,7 +84,8 @@ pub struct BatchStatus {
 }
 
 impl BatchStatus {
-    /// Returns the number of jobs that have not ended.
+    /// Returns the number of jobs that have not ended; after the end of the batch, of those that were never counted, since
+    /// their entries were lost.
     #[must_use]
     pub fn pending(&self) -> u64 {
         self.total.saturating_sub(self.succeeded + self.failed)
@@ -104,7 +104,7 @@ impl BatchStatus {
             ["sealed", "expired", "cancelled"].map(|name| fields.contains_key(name));
         let state = match (ended_ms.is_some(), cancelled) {
             (true, true) => BatchState::Cancelled,
-            (true, false) if failed > 0 || expired => BatchState::Failed,
+            (true, false) if succeeded != total || expired => BatchState::Failed,
             (true, false) => BatchState::Succeeded,
             (false, true) => BatchState::Cancelling,
             (false, false) if sealed => BatchState::Sealed,
@@ -192,10 +192,7 @@ impl Broker {
         for id in &ids {
             pipe.cmd("HGETALL").arg(self.keys.batch(id));
         }
-        let hashes: Vec<Fields> = pipe
-            .query_async(&mut self.conn.clone())
-            .await
-            .map_err(failed)?;
+        let hashes: Vec<Fields> = self.ask_all("inspect", &pipe).await?;
         let read = |(id, fields)| BatchStatus::read(id, fields);
         Ok(ids.into_iter().zip(hashes).filter_map(read).collect())
     }

@@ -29,6 +29,7 @@ cases![
     batches_count_jobs_under_watch_at_once,
     batches_count_jobs_that_are_deleted,
     batches_count_what_is_gone,
+    batches_that_are_gone_end_their_callbacks,
     batches_look_again_after_a_while,
     batches_that_end_together_all_end,
     batches_hold_callbacks_of_others,
@@ -309,6 +310,26 @@ async fn batches_count_what_is_gone(world: &World) -> Outcome {
     run(world, "failure", true).await?;
     run(world, "done", true).await?;
     run(world, "k", true).await?;
+    Ok(())
+}
+
+/// A callback waits for its batch only while there is one.
+async fn batches_that_are_gone_end_their_callbacks(world: &World) -> Outcome {
+    open_whole(world, "b").await?;
+    open(world, "c", &[(Callback::Done, "other")]).await?;
+    let key = world.keys().batch(&batch_id("b")?);
+    world.raw::<()>(&["DEL", &key]).await?;
+    world.pass(PAUSE);
+    world.broker.check_orphans().await?;
+    for kind in Callback::ALL {
+        let job = world.read(kind.as_str()).await?;
+        same!(job.error.as_deref(), Some("batch b does not exist"));
+    }
+    same!(world.waiting().await?, Vec::<String>::new());
+    seal(world, "c").await?;
+    same!(world.waiting().await?, ["other"]);
+    let watched = world.keys().watch();
+    same!(world.raw::<u8>(&["EXISTS", &watched]).await?, 0);
     Ok(())
 }
 

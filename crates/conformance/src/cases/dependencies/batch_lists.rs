@@ -18,6 +18,7 @@ cases![
     batches_are_forgotten_by_age,
     batches_are_forgotten_by_number,
     batches_count_nobody_who_is_not_among_them,
+    batches_fail_if_the_entry_of_a_job_was_lost,
     batches_leave_callbacks_of_others_alone,
 ];
 
@@ -112,6 +113,24 @@ async fn batches_count_nobody_who_is_not_among_them(world: &World) -> Outcome {
     finish_all(world, 2).await?;
     let (total, succeeded, failed, _) = counts(world, "b").await?;
     same!((total, succeeded, failed), (2, 1, 0));
+    Ok(())
+}
+
+/// The job was not counted, however it has ended.
+async fn batches_fail_if_the_entry_of_a_job_was_lost(world: &World) -> Outcome {
+    open_whole(world, "b").await?;
+    add(world, "b", &["j1", "j2"]).await?;
+    let members = world.keys().members(&batch_id("b")?);
+    world.raw::<()>(&["SREM", &members, "j1"]).await?;
+    seal(world, "b").await?;
+    run(world, "j1", false).await?;
+    run(world, "j2", true).await?;
+    same!(counts(world, "b").await?, (2, 1, 0, BatchState::Failed));
+    same!(world.waiting().await?, ["failure", "done"]);
+    same!(
+        world.read("success").await?.error.as_deref(),
+        Some("batch b did not succeed")
+    );
     Ok(())
 }
 

@@ -28,6 +28,7 @@ local function batches()
       tonumber(has.total), tonumber(has.succeeded), tonumber(has.failed))
     redis.call('HDEL', key, 'mw_waiting')
     redis.call('HSET', key, 'mw_input', input, updated(now))
+    unwatch(id)
     event(id, 'ready', batch)
     local _, stands = deliver('LPUSH', id, key, is, is.mw_queue, now, true)
     if stands then dual_write(id, key, is.mw_queue, is.script_type, worker_of(is), now) end
@@ -43,17 +44,18 @@ local function batches()
     event(id, 'unneeded', batch)
   end
 
-  -- Ends a sealed batch whose jobs have all ended.
+  -- Ends a sealed batch whose jobs have all ended. It has failed too if a job was never counted: its entry was lost.
   local function conclude(batch, has, now)
     concluded = concluded + 1
     redis.call('HSET', BATCHES .. batch, 'ended', int(now))
     redis.call('ZREM', BATCHES_OPEN, batch)
     redis.call('ZADD', BATCHES_ENDED, int(now), batch)
-    if tonumber(has.failed) > 0 or has.expired then
-      drop(batch, has, 'success', 'batch ' .. batch .. ' did not succeed', now)
-    else
+    if tonumber(has.succeeded) == tonumber(has.total) and not has.expired then
       drop(batch, has, 'failure', nil, now)
       fire(batch, has, 'success', now)
+    else
+      drop(batch, has, 'success', 'batch ' .. batch .. ' did not succeed', now)
+      fire(batch, has, 'failure', now)
     end
     fire(batch, has, 'done', now)
   end

@@ -55,17 +55,23 @@ local function overdue(ids)
 end
 
 -- Checks a job with prerequisites: fails it when its wait is over, and notifies it of ends that were missed. A missing
--- prerequisite of a foreign client's job may still come. Returns the number of prerequisites checked.
+-- prerequisite of a foreign client's job may still come. A callback fails if its batch is gone. Returns the number of
+-- prerequisites checked.
+local BATCH_EVERY = 30000 -- ms between two checks of a callback: batches stay open for days
 local function look(id, key, has, now)
   local expires, ids = tonumber(has.mw_expires or '') or INFINITE, awaited(has.mw_waiting)
   if not (now < expires) then return 0, fail_job(id, key, has, overdue(ids), now, nil, '', true, 'timeout') end
-  for _, prerequisite in ipairs(ids) do
+  local batch = string.match(ids[1] or '', '^batch (.+)$')
+  if batch and redis.call('EXISTS', BATCHES .. batch) == 0 then
+    return 1, fail_job(id, key, has, 'batch ' .. batch .. ' does not exist', now, nil, '', true, 'batch')
+  end
+  for _, prerequisite in ipairs(batch and {} or ids) do
     local status, other = status_of(prerequisite)
     if final(status) or (not (status or other) and has.mw_reply) then
       if redis.call('EXISTS', DEPENDENTS .. prerequisite) == 0 then try('RPUSH', DEPENDENTS .. prerequisite, id) end
       defer_dependents(prerequisite, status == 'finished')
     end
   end
-  redis.call('ZADD', WATCHED, int(math.min(expires, now + LOOK_EVERY)), id)
+  redis.call('ZADD', WATCHED, int(math.min(expires, now + (batch and BATCH_EVERY or LOOK_EVERY))), id)
   return #ids
 end

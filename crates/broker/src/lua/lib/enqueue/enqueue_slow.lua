@@ -91,6 +91,7 @@ local function enqueue_slow(id, key, queue, script_type, o, from, now, who)
   elseif o.callback then
     local batch = string.match(o.callback, ' (.*)$')
     redis.call('HSET', key, 'status', WAITING, 'mw_queue', queue, 'mw_callback', o.callback, 'mw_waiting', '"batch ' .. batch .. '"')
+    try('ZADD', WATCHED, int(now + LOOK_EVERY), id)
   elseif #open > 0 then
     await_prerequisites(id, key, queue, open, now, tonumber(o.wait))
   else
