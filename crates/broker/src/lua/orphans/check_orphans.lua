@@ -20,12 +20,12 @@ local READ = 50 -- the cost of reading a record, in list entries
 local looked, budget, cut = 0, tonumber(ARGV[4]), false
 local age, rescue = rescue_rule(tonumber(ARGV[5]), ARGV[6] == '1', now)
 
--- Finishes the end of a job that a worker without leases wrote to the record only.
+-- Finishes the end of a job that a worker without leases wrote to the record only, or whose entry in its set was lost.
 local function ended(id, key, has)
   unwatch(id)
   if redis.call('ZSCORE', ENDED, id) or redis.call('ZSCORE', DEAD, id) then return end
   redis.call('HDEL', key, 'mw_waiting', 'mw_expires', 'mw_token', 'mw_lock', 'mw_stop', 'mw_seen')
-  redis.call('ZADD', ENDED, int(now), id)
+  redis.call('ZADD', has.mw_dead and DEAD or ENDED, int(now), id)
   event(id, has.status, worker_of(has))
   if has.mw_with and more(key, has).mw_batch then leave(id, has.mw_batch, has.status == 'finished', now) end
   if redis.call('EXISTS', DEPENDENTS .. id) == 1 then defer_dependents(id, has.status == 'finished') end
@@ -54,7 +54,7 @@ end
 local function see(id)
   local key = JOB .. id
   local has, other = record(key, 'mw_waiting', 'mw_expires', 'mw_lock', 'mw_seen', 'mw_lost', 'mw_fallback', 'mw_stop',
-    'script_type', 'worker_id', 'actor_id', 'timeout', 'updated_at')
+    'mw_dead', 'script_type', 'worker_id', 'actor_id', 'timeout', 'updated_at')
   local _, after, phase = old_list(type_of(has), worker_of(has))
   after, bounded, vague = phase and after or age, not (phase or rescue), false
   if other then look_later(id, now + after)

@@ -1,6 +1,6 @@
 --- @include complete/ending, orphans/list, orphans/rule, orphans/track
 -- Puts suspected orphans under watch: open jobs that no list may hold, or whose worker may be gone. check_orphans.lua pushes
--- them again if that is so.
+-- them again if that is so. Also jobs whose entry in a set was lost: ended ones, and those that wait for others.
 -- KEYS[1..]  per job: its hash, the queue that it belongs to
 -- ARGV[1]    the time in ms, '0' for the server's clock
 -- ARGV[2]    ms after which a job whose type does not migrate is pushed again
@@ -24,6 +24,13 @@ local function open(id, has, queue)
     and not (has.mw_key and redis.call('ZSCORE', BACKLOG .. member(queue, has.mw_key), id))
 end
 
+-- Returns true for a job that is in no set: no retention finds it, or nobody ends its wait.
+local function is_lost(id, has)
+  if has.mw_flow or not has.mw_reply then return false end
+  if not final(has.status) then return has.status == WAITING and has.mw_waiting end
+  return not redis.call('ZSCORE', ENDED, id) and not redis.call('ZSCORE', DEAD, id)
+end
+
 for k = 1, #KEYS, 2 do
   local key, id, script_type = KEYS[k], ARGV[a], ARGV[a + 1]
   local has = read(key, 'status', 'mw_reply', 'mw_waiting', 'mw_queue', 'mw_key', 'mw_flow', 'worker_id', 'actor_id')
@@ -31,7 +38,10 @@ for k = 1, #KEYS, 2 do
   -- Half of the room is for native jobs, however many foreign ones there are.
   local space = suspects < (has.mw_reply and room or room / 2)
   local watched = redis.call('ZSCORE', WATCHED, id)
-  if (watched or phase or space) and open(id, has, has.mw_queue or KEYS[k + 1]) then
+  if not watched and is_lost(id, has) then
+    redis.call('ZADD', WATCHED, int(now), id)
+    adopted = adopted + 1
+  elseif (watched or phase or space) and open(id, has, has.mw_queue or KEYS[k + 1]) then
     -- False for a job that a worker without its type returned to a legacy list.
     local known = string.sub(has.mw_queue or '', 1, #WORK) == WORK
     local looked_after = script_type ~= '' and (has.mw_reply or phase or rescue)

@@ -13,7 +13,7 @@ use meshwork_model::migration::{Migration, Phase};
 use meshwork_model::name::ScriptType;
 
 pub use clients::Waiting;
-pub(super) use record::{Migrations, Open};
+pub(super) use record::{Kept, Migrations, Open};
 pub use survey::{Found, LegacyQueue, Survey, TypeSurvey};
 
 use super::word;

@@ -8,11 +8,12 @@ use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::migration::Migration;
 use meshwork_model::name::{ActorId, JobId};
 use meshwork_model::route::Route;
+use meshwork_model::state::Status;
 use meshwork_model::stored;
 use redis::RedisResult;
 
 use super::super::MAX_ITEMS;
-use crate::verb::inspect::jobs::{failed, glob_literal, texts};
+use crate::verb::inspect::jobs::{glob_literal, texts};
 use crate::{Broker, Error};
 
 /// Types that migrate.
@@ -21,7 +22,7 @@ pub(crate) type Migrations = BTreeMap<String, Migration>;
 /// Number of keys in each step of a scan.
 const SCAN_COUNT: usize = 1000;
 
-const FIELDS: [&str; 14] = [
+const FIELDS: [&str; 15] = [
     field::STATUS,
     field::REPLY,
     field::WAITING,
@@ -36,7 +37,46 @@ const FIELDS: [&str; 14] = [
     field::PRIORITY,
     field::CREATED_AT,
     field::UPDATED_AT,
+    field::FLOW,
 ];
+
+/// Set that has to contain a job of Meshwork's clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// An ended job: that of ended jobs, or of dead letters.
+    Ended,
+    /// A job that waits for others: that of watched jobs.
+    Waiting,
+}
+
+impl Kept {
+    fn read(values: &[Option<Vec<u8>>]) -> Option<Self> {
+        let has = |field: &str| {
+            let at = FIELDS.iter().position(|name| *name == field)?;
+            values.get(at)?.as_deref().filter(|value| !value.is_empty())
+        };
+        if has(field::REPLY).is_none() || has(field::FLOW).is_some() {
+            return None;
+        }
+        let status: Status = std::str::from_utf8(has(field::STATUS)?)
+            .ok()?
+            .parse()
+            .ok()?;
+        if status.is_final() {
+            return Some(Self::Ended);
+        }
+        has(field::WAITING).map(|_| Self::Waiting)
+    }
+}
+
+/// A page of records.
+#[derive(Debug, Default)]
+pub(crate) struct Read {
+    /// Jobs that may run.
+    pub(crate) open: Vec<Open>,
+    /// Jobs that have ended or wait.
+    pub(crate) kept: Vec<(JobId, Kept)>,
+}
 
 /// A job that has not ended.
 #[derive(Debug)]
@@ -182,12 +222,12 @@ impl Broker {
         let ids: Vec<_> = texts(keys)
             .filter_map(|key| self.keys.job_of_key(&key))
             .collect();
-        Ok((self.read_open(&ids).await?, next))
+        Ok((self.read_jobs(&ids).await?.open, next))
     }
 
     /// Returns those of these jobs that are open and do not wait for others.
-    pub(crate) async fn read_open(&self, ids: &[JobId]) -> Result<Vec<Open>, Error> {
-        let mut open = Vec::new();
+    pub(crate) async fn read_jobs(&self, ids: &[JobId]) -> Result<Read, Error> {
+        let mut read = Read::default();
         for chunk in ids.chunks(MAX_ITEMS) {
             let mut pipe = redis::pipe();
             pipe.ignore_errors();
@@ -196,15 +236,15 @@ impl Broker {
                     .arg(self.keys.job_hash_key(id))
                     .arg(&FIELDS);
             }
-            let records: Vec<RedisResult<Vec<Option<Vec<u8>>>>> = pipe
-                .query_async(&mut self.conn.clone())
-                .await
-                .map_err(failed)?;
-            let read = |(id, record): (&JobId, RedisResult<_>)| {
-                Open::read(&self.keys, id.clone(), record.ok()?)
-            };
-            open.extend(chunk.iter().zip(records).filter_map(read));
+            let records: Vec<RedisResult<Vec<Option<Vec<u8>>>>> =
+                self.ask_all("inspect", &pipe).await?;
+            for (id, record) in chunk.iter().zip(records) {
+                let Ok(values) = record else { continue };
+                read.kept
+                    .extend(Kept::read(&values).map(|kept| (id.clone(), kept)));
+                read.open.extend(Open::read(&self.keys, id.clone(), values));
+            }
         }
-        Ok(open)
+        Ok(read)
     }
 }

@@ -225,7 +225,7 @@ impl Broker {
     /// end at which a search begins. Jobs that are no longer open are irrelevant.
     async fn stands(&self, jobs: &[Open], lists: &[String]) -> Result<Vec<bool>, Error> {
         let ids: Vec<_> = jobs.iter().map(|job| job.id.clone()).collect();
-        let open = self.read_open(&ids).await?;
+        let open = self.read_jobs(&ids).await?.open;
         let open: BTreeSet<_> = open
             .iter()
             .filter(|job| !job.started)
@@ -363,10 +363,7 @@ impl Broker {
         for list in lists {
             pipe.cmd("LLEN").arg(list);
         }
-        let lengths: Vec<RedisResult<usize>> = pipe
-            .query_async(&mut self.conn.clone())
-            .await
-            .map_err(failed)?;
+        let lengths: Vec<RedisResult<usize>> = self.ask_all("inspect", &pipe).await?;
         Ok(lengths
             .into_iter()
             .map(|length| length.unwrap_or(0))

@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod expire_workers;
 pub(crate) mod list;
+mod lost;
 pub(crate) mod prefetch;
 pub(crate) mod reclaim;
 pub(crate) mod scan;

@@ -84,7 +84,7 @@ pub(super) struct Walk {
 impl Broker {
     /// Continues the scan. It puts suspected orphans under watch ([`Broker::track_orphans`]), records the canonical queues,
     /// sets a time to live for replies whose worker set none, and adds schedules to the set of all schedules if it
-    /// lacks them. A scan begins once a minute, where foreign jobs are rescued every 10 s or more, and while a type migrates,
+    /// lacks them, and jobs to the sets of ended, dead and waiting ones. A scan begins once a minute, where foreign jobs are rescued every 10 s or more, and while a type migrates,
     /// at the end of the last one.
     ///
     /// Suspected orphans are jobs that were started without a lease, waiting jobs of foreign clients that are on no
@@ -117,8 +117,9 @@ impl Broker {
             self.index(&page.ids).await?;
             self.end_replies(&page.replies).await?;
             swept.restored += self.restore_schedules(page.schedules, now).await?;
-            let (open, next) = (self.read_open(&page.ids).await?, page.next);
-            self.take_page(open, &migrations, &mut standing, &mut swept)
+            let (read, next) = (self.read_jobs(&page.ids).await?, page.next);
+            swept.adopted += self.track_lost(&read.kept).await?;
+            self.take_page(read.open, &migrations, &mut standing, &mut swept)
                 .await?;
             (walk.next, swept.next) = (next, next);
             self.note_walk(walk, now).await?;

@@ -1,4 +1,4 @@
-//! track_orphans: puts jobs of foreign clients under watch.
+//! track_orphans: puts suspected orphans, and jobs that a set has lost, under watch.
 
 use meshwork_macros::boxed;
 use meshwork_model::name::{JobId, ScriptType};
@@ -25,8 +25,9 @@ pub struct Suspect {
 
 impl Broker {
     /// Puts jobs under [`Broker::check_orphans`]. A watched job that is on no list, or whose worker is dead, is pushed again.
-    /// Returns the number of newly watched jobs. Jobs that have ended, are delayed, wait for others or have a lease
-    /// are skipped.
+    /// Returns the number of newly watched jobs. Jobs that are delayed or have a lease are skipped; so are jobs of foreign
+    /// clients, and those of flows, that have ended or wait for others. Jobs of Meshwork's clients that have ended, or wait
+    /// for others, are watched if their sets lack them.
     ///
     /// # Errors
     /// There are more than [`MAX_ITEMS`], or the server refuses the call.

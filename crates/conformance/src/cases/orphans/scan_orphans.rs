@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use meshwork_broker::OrphanScan;
+use meshwork_broker::{OrphanScan, Suspect};
 use meshwork_model::keys::hero::LegacyList;
-use meshwork_model::name::ScriptType;
+use meshwork_model::name::{JobId, ScriptType};
+use meshwork_model::outcome::FailureKind;
 
 use crate::cases::harness::world::Got;
 use crate::cases::{Outcome, World, cases, same};
@@ -22,6 +23,7 @@ cases![
     a_worker_of_another_type_tells_it,
     its_reply_goes_where_its_list_says,
     what_came_to_a_list_later_goes_back_there,
+    jobs_that_a_set_has_lost_are_found_again,
 ];
 
 const AGE_MS: u64 = 30_000;
@@ -308,5 +310,43 @@ async fn what_came_to_a_list_later_goes_back_there(world: &World) -> Outcome {
     world.raw::<()>(&["LPOP", &list]).await?;
     same!(look(world).await?, ["j1"]);
     same!(world.list(&list).await?, ["j1"]);
+    Ok(())
+}
+
+/// The sets of dead letters, of ended jobs, and of jobs that wait for others.
+async fn jobs_that_a_set_has_lost_are_found_again(world: &World) -> Outcome {
+    let claimed = world.started("dead").await?;
+    world.fail(&claimed, FailureKind::Permanent).await?;
+    let claimed = world.started("ended").await?;
+    world.finish(&claimed, "1").await?;
+    world.put(&["first"]).await?;
+    let mut waits = world.job("waits")?;
+    waits.depends_on = vec!["first".parse()?];
+    waits.prerequisite_timeout = Some(AGE_MS / 1_000);
+    world.put_jobs(&[waits]).await?;
+    store(world, "foreign", &["status", "error", "mw_dead", "failed"]).await?;
+    let (keys, before) = (world.keys(), world.events().await?.len());
+    let sets = [keys.dead(), keys.ended(), keys.watch()];
+    let ids = ["dead", "ended", "waits"];
+    for set in &sets {
+        world.raw::<()>(&["DEL", set]).await?;
+    }
+    same!(sweep(world).await?.adopted, 3);
+    world.broker.check_orphans().await?;
+    for (set, id) in sets.iter().zip(ids) {
+        let found: Vec<String> = world.raw(&["ZRANGE", set, "0", "-1"]).await?;
+        same!(found, [id]);
+    }
+    same!(world.events().await?.len(), before + 2);
+    let there = ["dead", "ended"].map(|id| Suspect {
+        id: JobId::foreign(id.to_owned()),
+        script_type: None,
+        queue: None,
+    });
+    same!(world.broker.track_orphans(&there).await?, 0);
+    world.pass(60_000);
+    same!(sweep(world).await?.adopted, 0);
+    world.broker.check_orphans().await?;
+    same!(world.status("waits").await?, "error");
     Ok(())
 }
