@@ -98,7 +98,8 @@ impl From<FlowError> for CommandError {
             FlowError::Broker(error) => return meshwork::Error::from(error).into(),
             FlowError::Context(error) => return error.into(),
             FlowError::NoFlow(_) | FlowError::NoApproval(..) => Exit::NO_JOB,
-            FlowError::NotTakenUp(_)
+            FlowError::NoPlan(_)
+            | FlowError::NotTakenUp(_)
             | FlowError::NotEnded(_)
             | FlowError::NotAsked(_)
             | FlowError::Late(_)

@@ -220,7 +220,8 @@ impl From<FlowError> for ApiError {
             E::Context(error) => return error.into(),
             E::NoFlow(_) | E::NoApproval(..) | E::NotDeployed(_) => Code::NotFound,
             E::NoApprover(..) | E::FourEyes(..) => Code::Forbidden,
-            E::NotTakenUp(_)
+            E::NoPlan(_)
+            | E::NotTakenUp(_)
             | E::Refused(..)
             | E::Plain(_)
             | E::NotEnded(_)

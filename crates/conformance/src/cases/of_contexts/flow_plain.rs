@@ -10,6 +10,7 @@ use crate::cases::{Failure, Outcome, World, cases, check, same};
 
 cases![
     a_flow_of_a_plain_client_is_found_until_it_is_taken_up,
+    a_flow_that_is_lost_among_those_that_are_due_is_found,
     a_job_joins_its_flow_once,
     a_job_that_has_begun_keeps_its_environment,
     ended_and_missing_jobs_join_too,
@@ -24,6 +25,12 @@ impl Ground<'_> {
         let key = self.flows.keys().flow(id);
         let words = [&["HSET", &key, "caller_id", "12", "jobs", "[1]"], fields];
         self.world.raw(&words.concat()).await
+    }
+
+    /// Puts a flow among those that are due.
+    async fn due_at(&self, id: &str, at: &str) -> Got<()> {
+        let due = self.flows.keys().flows_due();
+        self.world.raw(&["ZADD", &due, at, id]).await
     }
 
     /// All flows that the scan finds.
@@ -88,6 +95,9 @@ async fn a_flow_of_a_plain_client_is_found_until_it_is_taken_up(world: &World) -
         ] {
             ground.write(FlowId(id), fields).await?;
         }
+        for id in ["35", "37"] {
+            ground.due_at(id, "99999999999999").await?;
+        }
         let nobodys = ground.flows.keys().flow(FlowId(39));
         world
             .raw::<()>(&["HSET", &nobodys, "status", "started"])
@@ -120,6 +130,38 @@ async fn a_flow_of_a_plain_client_is_found_until_it_is_taken_up(world: &World) -
         }
         claimed.sort_unstable();
         same!(claimed, vec![ground.id, FlowId(34), FlowId(41)]);
+        Ok(())
+    })
+    .await
+}
+
+/// Also for a user who may not scan. A flow that is not sealed has its hour again, and one that has ended rests.
+async fn a_flow_that_is_lost_among_those_that_are_due_is_found(world: &World) -> Outcome {
+    in_both(world, async |world| {
+        let ground = &Ground::sealed(world).await?;
+        let list = ground.flows.keys().flows();
+        for (id, fields) in [
+            (34, &["mw_mark", "m", "status", "started"][..]),
+            (35, &["mw_plain", "1", "status", "started"]),
+            (36, &["mw_mark", "m", "mw_lease", "t", "status", "finished"]),
+            (37, &["mw_mark", "m", "status", "finished"]),
+            (38, &["mw_mark", "m"]),
+            (40, &["mw_mark", "m", "status", "started"]),
+        ] {
+            ground.write(FlowId(id), fields).await?;
+            let add = ["ZADD", &list, "1", &id.to_string()];
+            world.raw::<()>(&add).await?;
+        }
+        let later = (world.now() + 5_000).to_string();
+        ground.due_at("40", &later).await?;
+        same!(ground.scan().await?, [34, 35, 36, 38].map(FlowId).to_vec());
+        same!(ground.scan().await?, Vec::<FlowId>::new());
+        let due = ground.flows.keys().flows_due();
+        let (now, hour) = (world.now(), world.now() + 3_600_000);
+        for (id, at) in [("34", now), ("36", now), ("38", hour), ("40", now + 5_000)] {
+            let score: Option<u64> = world.raw(&["ZSCORE", &due, id]).await?;
+            same!((id, score), (id, Some(at)));
+        }
         Ok(())
     })
     .await

@@ -50,6 +50,9 @@ pub enum FlowError {
     /// There is no such flow.
     #[error("there is no flow {0}: `meshwork flow list` names those that are there")]
     NoFlow(FlowId),
+    /// The flow has lost its plan.
+    #[error("the plan of the flow {0} is gone: delete the flow, and submit it again")]
+    NoPlan(FlowId),
     /// A plain client wrote the flow, and no step has taken it up.
     #[error(
         "the flow {0} was written by another client, and no worker of its context has taken it up yet: start one with \

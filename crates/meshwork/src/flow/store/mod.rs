@@ -25,6 +25,7 @@ mod stepper;
 mod stop;
 mod submit;
 mod view;
+mod without_plan;
 
 use meshwork_macros::boxed;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use meshwork_broker::flow::{Flows, MAX_MOVES};
+use meshwork_broker::flow::{FlowFields, Flows, MAX_MOVES};
 use meshwork_model::flow::Plan;
 use meshwork_model::keys::context::{FlowId, JobKey};
 use meshwork_model::time;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::step::JSON_OUTPUTS;
 use super::view::{self, View};
-use super::{FlowError, is_final, output};
+use super::{FlowError, is_final, output, without_plan};
 use crate::flow::run::{End, Phase};
 
 /// Status of a flow.
@@ -224,7 +224,10 @@ fn is_started(fields: &Fields) -> bool {
 
 /// Reads the status of a flow.
 pub(super) async fn read(flows: &Flows, id: FlowId) -> Result<FlowView, FlowError> {
-    let plan = view::plan(flows, id).await?;
+    let plan = match view::plan(flows, id).await {
+        Err(FlowError::NoPlan(_)) => return without_plan::view(flows, id).await,
+        plan => plan?,
+    };
     let view = View::read(flows, id, &plan).await?;
     let status = view
         .record
@@ -247,12 +250,7 @@ pub(super) async fn read(flows: &Flows, id: FlowId) -> Result<FlowView, FlowErro
         };
         (name.clone(), value)
     };
-    let at = |field: &str, exact: &str| {
-        Some(time::iso(time::exact(
-            view.number(field)?,
-            view.number(exact),
-        )))
-    };
+    let at = |field: &str, exact: &str| at(&view.record, field, exact);
     Ok(FlowView {
         id,
         name: plan.name.clone(),
@@ -265,6 +263,12 @@ pub(super) async fn read(flows: &Flows, id: FlowId) -> Result<FlowView, FlowErro
         jobs: jobs.collect(),
         status,
     })
+}
+
+/// Returns a time of a flow, from a field in seconds and one with the exact time.
+pub(super) fn at(record: &FlowFields, field: &str, exact: &str) -> Option<String> {
+    let number = |name: &str| record.get(name)?.parse::<u64>().ok();
+    Some(time::iso(time::exact(number(field)?, number(exact))))
 }
 
 /// Returns the status of a job of the plan.

@@ -19,6 +19,7 @@ use super::results::{self, ResultSlot, Results};
 use super::scheduled;
 use super::sender::{SENT, SINCE, Sender};
 use super::view::{self, View};
+use super::without_plan;
 use crate::flow::run::{Decider, Decision, End, FlowEnd, Prepared, Stop};
 
 /// Approximate limit of the bytes in one commit, which blocks all other calls of the server.
@@ -73,6 +74,9 @@ pub(super) async fn run(
     let plan = loop {
         if let Some(text) = flows.plan(lease.id).await? {
             break view::read_plan(&text)?;
+        }
+        if !adopt::is_plain(&record) {
+            return without_plan::end(flows, lease).await;
         }
         match adopt::take_up(flows, lease).await? {
             TakenUp::Yes | TakenUp::Again => {}

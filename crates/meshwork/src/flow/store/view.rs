@@ -35,6 +35,7 @@ pub(super) async fn plan(flows: &Flows, id: FlowId) -> Result<Plan, FlowError> {
     Err(match record.get("error") {
         Some(why) if is_plain(&record) => FlowError::Refused(id, why.clone()),
         None if is_plain(&record) => FlowError::NotTakenUp(id),
+        _ if record.contains_key("status") => FlowError::NoPlan(id),
         _ => FlowError::NoFlow(id),
     })
 }

@@ -14,6 +14,7 @@ use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::outcome::{Failure, FailureKind};
 use serde_json::{Value, json};
 
+mod damage;
 mod options;
 mod order;
 mod plain;

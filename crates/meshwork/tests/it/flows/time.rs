@@ -17,11 +17,11 @@ pub(super) struct Timed {
     pub(super) flows: FlowClient,
     stepper: Stepper,
     hand: Arc<AtomicU64>,
-    id: FlowId,
+    pub(super) id: FlowId,
 }
 
 impl Timed {
-    async fn new(yaml: &str, layout: ContextLayout) -> Self {
+    pub(super) async fn new(yaml: &str, layout: ContextLayout) -> Self {
         let mut timed = Self::of(FlowId(0), layout).await;
         let submitted = timed.flows.submit(&plan(yaml), ActorId(12)).await;
         timed.id = submitted.unwrap();
