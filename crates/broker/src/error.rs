@@ -267,6 +267,12 @@ impl Error {
         }
     }
 
+    /// Returns whether a key of the call has a value of another type than the call needs.
+    #[must_use]
+    pub const fn is_wrong_type(&self) -> bool {
+        matches!(self, Self::WrongType { .. } | Self::WrongKind { .. })
+    }
+
     /// Returns whether the same call may succeed later: the connection broke, the server is loading, busy, full or
     /// changing roles, or replicas are late.
     #[must_use]

@@ -87,6 +87,16 @@ impl<K> Session<K> {
         let answer = cmd.query_async(&mut self.conn.clone()).await;
         answer.map_err(|source| Error::of_keys(verb, &keys_of(cmd), source))
     }
+
+    /// Sends the commands of a pipeline. An error names the keys of the first one that failed.
+    pub(crate) async fn ask_all<T: FromRedisValue>(
+        &self,
+        verb: &'static str,
+        pipe: &redis::Pipeline,
+    ) -> Result<T, Error> {
+        let answer = pipe.query_async(&mut self.conn.clone()).await;
+        answer.map_err(|source| Error::of_pipeline(verb, pipe, source))
+    }
 }
 
 impl<K: Clone> Session<K> {

@@ -218,3 +218,48 @@ on_all_data! {
         assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
     }
 }
+
+/// Which sandbox the queue asks for is unknown: the job waits, and the worker names the key.
+#[test]
+fn settings_of_another_type_fail_no_job() {
+    let Some(ground) = Ground::redis() else {
+        return;
+    };
+    ground.file("one.py", "result = 1");
+    let id = ground.run(&["job", "enqueue", "one.py"]).ok().stdout;
+    let config = ground.broker().keys().config();
+    ground.raw(&format!("SET {config} x"));
+    let mut worker = ground.worker(&["--type", "python"]);
+    loop {
+        let line = worker.says().expect("the worker tells the fault");
+        if line.contains(&config) && line.contains("another kind") {
+            break;
+        }
+    }
+    let show = ["job", "show", id.trim(), "--json"];
+    let job = ground.run(&show).ok().json();
+    assert_ne!(job["status"], "error", "{job}");
+    ground.raw(&format!("DEL {config}"));
+    ground.run(&["job", "wait", id.trim()]).ok();
+    let job = ground.run(&show).ok().json();
+    assert_eq!(
+        (&job["status"], &job["attempts"]),
+        (&json("\"finished\""), &json("1")),
+        "{job}"
+    );
+}
+
+/// Only the times of delayed jobs are unknown then.
+#[test]
+fn a_set_of_another_type_hides_no_job() {
+    let Some(ground) = Ground::redis() else {
+        return;
+    };
+    ground.file("one.py", "result = 1");
+    let id = ground.run(&["job", "enqueue", "one.py"]).ok().stdout;
+    let delayed = ground.broker().keys().delayed();
+    ground.raw(&format!("SET {delayed} x"));
+    let listed = ground.run(&["job", "list", "--json"]).ok();
+    assert_eq!(listed.jsons()[0]["id"], id.trim());
+    assert!(listed.stderr.contains(&delayed), "{}", listed.stderr);
+}

@@ -273,7 +273,13 @@ impl Client {
             .collect();
         let mut delayed = HashSet::new();
         for chunk in ids.chunks(MAX_ITEMS) {
-            let times = self.broker.next_runs(chunk).await?;
+            let times = match self.broker.next_runs(chunk).await {
+                Err(error) if error.is_wrong_type() => {
+                    tracing::warn!(%error, "it is unknown which jobs are delayed");
+                    break;
+                }
+                times => times?,
+            };
             let found = chunk.iter().zip(times).filter(|(_, time)| time.is_some());
             delayed.extend(found.map(|(id, _)| id.as_str().to_owned()));
         }

@@ -58,10 +58,7 @@ impl Broker {
         for id in ids {
             pipe.cmd("HGETALL").arg(self.keys.job_hash_key(id));
         }
-        let records: Vec<redis::RedisResult<Fields>> = pipe
-            .query_async(&mut self.conn.clone())
-            .await
-            .map_err(failed)?;
+        let records: Vec<redis::RedisResult<Fields>> = self.ask_all("inspect", &pipe).await?;
         pass_denied("inspect", &records)?;
         // A list of this name is a legacy queue, which has the same prefix as jobs. A hash without a status is not a
         // job.
@@ -93,10 +90,8 @@ impl Broker {
                 .arg(self.keys.job_hash_key(id))
                 .arg(field::STATUS);
         }
-        let words: Vec<redis::RedisResult<Option<Vec<u8>>>> = pipe
-            .query_async(&mut self.conn.clone())
-            .await
-            .map_err(failed)?;
+        let words: Vec<redis::RedisResult<Option<Vec<u8>>>> =
+            self.ask_all("inspect", &pipe).await?;
         pass_denied("statuses", &words)?;
         let status = |word: redis::RedisResult<Option<Vec<u8>>>| {
             String::from_utf8(word.ok()??).ok()?.parse().ok()

@@ -5,7 +5,6 @@ use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::JobId;
 use meshwork_model::route::Priority;
 
-use crate::verb::inspect::jobs::failed;
 use crate::verb::{MAX_ITEMS, at_most, text};
 use crate::{Broker, Error};
 
@@ -153,10 +152,7 @@ impl Broker {
         let mut pipe = redis::pipe();
         pipe.cmd("ZSCORE").arg(key).arg(&at.id);
         pipe.cmd("ZRANK").arg(key).arg(&at.id);
-        let (score, rank): (Option<f64>, Option<i64>) = pipe
-            .query_async(&mut self.conn.clone())
-            .await
-            .map_err(failed)?;
+        let (score, rank): (Option<f64>, Option<i64>) = self.ask_all("inspect", &pipe).await?;
         if let (Some(score), Some(rank)) = (score, rank)
             && score as u64 == at.at_ms
         {
@@ -242,10 +238,7 @@ impl Broker {
         // Ids are claimed from the end.
         pipe.cmd("LPOS").arg(list).arg(id);
         pipe.arg("RANK").arg(-1).arg("MAXLEN").arg(most);
-        let (length, at): (u64, Option<u64>) = pipe
-            .query_async(&mut self.conn.clone())
-            .await
-            .map_err(failed)?;
+        let (length, at): (u64, Option<u64>) = self.ask_all("inspect", &pipe).await?;
         let ahead = at.map(|at| length.saturating_sub(at + 1));
         Ok((length, ahead))
     }

@@ -8,7 +8,6 @@ use meshwork_model::state::Status;
 use redis::RedisResult;
 
 use crate::error::pass_denied;
-use crate::verb::inspect::jobs::failed;
 use crate::verb::text;
 use crate::{Broker, Error};
 
@@ -57,10 +56,7 @@ impl Broker {
             };
             pipe.cmd("ZSCORE").arg(self.keys.delayed()).arg(name);
         }
-        let words: Vec<RedisResult<redis::Value>> = pipe
-            .query_async(&mut self.conn.clone())
-            .await
-            .map_err(failed)?;
+        let words: Vec<RedisResult<redis::Value>> = self.ask_all("inspect", &pipe).await?;
         pass_denied("prerequisites", &words)?;
         let mut words = words.into_iter();
         let mut word = || {

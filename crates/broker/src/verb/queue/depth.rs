@@ -105,10 +105,7 @@ impl Broker {
             let list = JobKeys::work_queue_priority(queue, priority);
             pipe.cmd("LLEN").arg(list);
         }
-        let lengths: Vec<RedisResult<usize>> = pipe
-            .query_async(&mut self.conn.clone())
-            .await
-            .map_err(failed)?;
+        let lengths: Vec<RedisResult<usize>> = self.ask_all("inspect", &pipe).await?;
         Ok(lengths.into_iter().flatten().sum())
     }
 
@@ -159,10 +156,7 @@ impl Broker {
         if lists.is_empty() {
             return Ok((Vec::new(), last));
         }
-        let counts: Vec<RedisResult<usize>> = pipe
-            .query_async(&mut self.conn.clone())
-            .await
-            .map_err(failed)?;
+        let counts: Vec<RedisResult<usize>> = self.ask_all("inspect", &pipe).await?;
         Ok((lists.into_iter().zip(counts).collect(), last))
     }
 
@@ -196,10 +190,7 @@ impl Broker {
                     .arg(field::ATTEMPT);
             }
             type Row = (Option<String>, Option<u64>);
-            let rows: Vec<RedisResult<Row>> = pipe
-                .query_async(&mut self.conn.clone())
-                .await
-                .map_err(failed)?;
+            let rows: Vec<RedisResult<Row>> = self.ask_all("inspect", &pipe).await?;
             for (of, attempt) in rows.into_iter().flatten() {
                 if let Some(of) = of {
                     let ran = attempt.is_some_and(|n| n > 0);

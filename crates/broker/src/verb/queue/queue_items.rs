@@ -6,7 +6,7 @@ use meshwork_model::name::JobId;
 use meshwork_model::route::Priority;
 use redis::RedisResult;
 
-use crate::verb::inspect::jobs::{failed, texts};
+use crate::verb::inspect::jobs::texts;
 use crate::verb::{MAX_ITEMS, at_most};
 use crate::{Broker, Error};
 
@@ -34,10 +34,7 @@ impl Broker {
     pub async fn list_length(&self, list: &str) -> Result<usize, Error> {
         let mut pipe = redis::pipe();
         pipe.ignore_errors().cmd("LLEN").arg(list);
-        let mut lengths: Vec<RedisResult<usize>> = pipe
-            .query_async(&mut self.conn.clone())
-            .await
-            .map_err(failed)?;
+        let mut lengths: Vec<RedisResult<usize>> = self.ask_all("inspect", &pipe).await?;
         Ok(lengths.pop().and_then(Result::ok).unwrap_or(0))
     }
 
@@ -149,9 +146,7 @@ impl Broker {
         if pipe.is_empty() {
             return Ok(());
         }
-        pipe.query_async(&mut self.conn.clone())
-            .await
-            .map_err(failed)
+        self.ask_all("inspect", &pipe).await
     }
 
     /// Returns the due times of several jobs, in milliseconds since 1970, in order; `None` for jobs that are not
@@ -169,10 +164,7 @@ impl Broker {
         for id in ids {
             pipe.cmd("ZSCORE").arg(self.keys.delayed()).arg(id.as_str());
         }
-        let scores: Vec<Option<f64>> = pipe
-            .query_async(&mut self.conn.clone())
-            .await
-            .map_err(failed)?;
+        let scores: Vec<Option<f64>> = self.ask_all("inspect", &pipe).await?;
         Ok(scores
             .into_iter()
             .map(|ms| ms.map(|ms| ms as u64))

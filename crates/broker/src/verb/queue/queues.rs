@@ -7,7 +7,7 @@ use meshwork_model::name::JobId;
 use meshwork_model::queue::QueueSettings;
 use redis::RedisResult;
 
-use crate::verb::inspect::jobs::{SCAN_COUNT, failed, glob_literal, texts};
+use crate::verb::inspect::jobs::{SCAN_COUNT, glob_literal, texts};
 use crate::verb::{MAX_ITEMS, Settings};
 use crate::{Broker, Error};
 
@@ -90,10 +90,7 @@ impl Broker {
         for queue in queues.keys() {
             pipe.cmd("LLEN").arg(queue);
         }
-        let lengths: Vec<RedisResult<usize>> = pipe
-            .query_async(&mut self.conn.clone())
-            .await
-            .map_err(failed)?;
+        let lengths: Vec<RedisResult<usize>> = self.ask_all("inspect", &pipe).await?;
         let info = |((queue, listeners), waiting): ((String, usize), RedisResult<usize>)| {
             self.info(queue, listeners, waiting.unwrap_or(0), &seen)
         };

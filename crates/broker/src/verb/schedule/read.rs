@@ -221,10 +221,7 @@ impl Broker {
                 .arg(self.keys.schedules())
                 .arg(name.as_str());
         }
-        let answers: Vec<redis::RedisResult<redis::Value>> = pipe
-            .query_async(&mut self.conn.clone())
-            .await
-            .map_err(failed)?;
+        let answers: Vec<redis::RedisResult<redis::Value>> = self.ask_all("inspect", &pipe).await?;
         let mut schedules = Vec::new();
         for (name, answer) in names.into_iter().zip(answers.chunks(2)) {
             let [fields, next] = answer else {

@@ -243,10 +243,7 @@ impl Broker {
     }
 
     async fn looked(&self, pipe: &redis::Pipeline) -> Result<Vec<Value>, Error> {
-        let answers: Vec<redis::RedisResult<Value>> = pipe
-            .query_async(&mut self.conn.clone())
-            .await
-            .map_err(failed)?;
+        let answers: Vec<redis::RedisResult<Value>> = self.ask_all("inspect", pipe).await?;
         let mut values = Vec::with_capacity(answers.len());
         for answer in answers {
             match answer {

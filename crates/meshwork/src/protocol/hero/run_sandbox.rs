@@ -34,10 +34,10 @@ pub(crate) enum NoSandbox {
 }
 
 impl NoSandbox {
-    /// Returns the failure of the run. A refused job is not retried.
+    /// Returns the failure of the run. A refused job is not retried; one whose settings cannot be read has not begun.
     pub(crate) fn into_failure(self) -> Failure {
         let kind = match &self {
-            Self::Broker(_) => FailureKind::Script,
+            Self::Broker(_) => FailureKind::NotStarted,
             Self::Refused(_) => FailureKind::Permanent,
         };
         Failure::new(kind, self.to_string())
