@@ -19,10 +19,10 @@ mod world;
 #[doc(hidden)]
 pub use engine::Probe;
 pub use engine::{Handle, Session};
-pub use log::{Fsync, LogError};
+pub use log::{Fsync, LogError, StoreCheck, StoreFault};
 pub use owner::{
-    ImportedAof, OpenError, Opened, Options, Owner, Socket, Survey, attach, check_place,
-    import_aof, open, open_parents, survey,
+    ImportedAof, OpenError, Opened, Options, Owner, Socket, StoreRepair, Survey, attach,
+    check_place, check_store, import_aof, open, open_parents, repair_store, survey,
 };
 pub use resp::{DecodeError, Protocol, Reply, decode_reply, encode_command, encode_reply};
 #[doc(hidden)]

@@ -19,7 +19,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-pub use meshwork_embedded::{Clock as StoreClock, import_aof};
+pub use meshwork_embedded::{
+    Clock as StoreClock, StoreCheck, check_store, import_aof, repair_store,
+};
 use meshwork_embedded::{Handle, Options};
 use meshwork_model::name::Namespace;
 use redis::{

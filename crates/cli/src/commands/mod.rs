@@ -30,6 +30,7 @@ mod runner;
 mod runtime;
 mod schedule;
 mod service;
+mod store;
 mod supervisor;
 mod worker;
 
@@ -70,6 +71,8 @@ pub(crate) enum Command {
     Outbox(outbox::OutboxCommand),
     Export(export::Export),
     Import(import::Import),
+    #[command(subcommand)]
+    Store(store::StoreCommand),
     #[command(subcommand)]
     Actor(actor::ActorCommand),
     #[command(subcommand)]
@@ -121,6 +124,7 @@ impl Command {
             Self::Metrics(metrics) => Box::pin(metrics.run(context)).await,
             Self::Export(export) => Box::pin(export.run(context)).await,
             Self::Import(import) => Box::pin(import.run(context)).await,
+            Self::Store(store) => Box::pin(store.run(context)).await,
             Self::Doctor(doctor) => Box::pin(doctor.run(context)).await,
             #[cfg(feature = "outbox")]
             Self::Outbox(outbox) => Box::pin(outbox.run(context)).await,

@@ -91,3 +91,51 @@ fn a_deleted_directory_ends_its_owner_and_no_worker_makes_an_empty_one() {
     ground.run(&["job", "wait", "a", "--timeout", &wait]).ok();
     drop(other);
 }
+
+/// A cut or changed log is told by the command that opens it, checked, and repaired.
+#[test]
+fn a_damaged_log_is_told_checked_and_repaired() {
+    let ground = Ground::embedded().unwrap();
+    let enqueue = |id: &str| {
+        let words = [
+            "job", "enqueue", "--type", "osis", "--id", id, "--delay", "1h", "one.rhai",
+        ];
+        ground.run(&words).ok();
+    };
+    ground.file("one.rhai", "42");
+    for id in ["a", "b", "c"] {
+        enqueue(id);
+    }
+    // An owner that stops has checksums for all.
+    ground.worker(&["--type", "osis"]).stop();
+    let checked = ground.run(&["store", "check"]).ok();
+    assert!(checked.stdout.contains("no faults"), "{checked:?}");
+    let log = ground.path("data/appendonly.aof");
+    let whole = fs::read(&log).unwrap();
+    fs::write(&log, &whole[..24]).unwrap();
+    let listed = ground.run(&["job", "list"]).ok();
+    assert!(
+        listed.stderr.contains("shorter than its checksums"),
+        "{listed:?}"
+    );
+    fs::write(&log, &whole).unwrap();
+    let at = whole
+        .windows(6)
+        .rposition(|part| part == b"\r\n42\r\n")
+        .unwrap();
+    let mut changed = whole;
+    changed[at + 2] ^= 1;
+    fs::write(&log, &changed).unwrap();
+    ground.run(&["job", "list"]).exits(2);
+    let found = ground.run(&["store", "check", "--json"]).exits(1).json();
+    assert!(found["cut_from"].as_u64().unwrap() < at as u64, "{found}");
+    let would = ground.run(&["store", "repair"]).exits(1);
+    assert!(would.stderr.contains("would cut"), "{would:?}");
+    assert_eq!(fs::read(&log).unwrap(), changed);
+    let done = ground.run(&["store", "repair", "--yes"]).ok();
+    assert!(done.stderr.contains("kept in"), "{done:?}");
+    assert_eq!(ground.run(&["job", "list", "--json"]).ok().jsons().len(), 2);
+    ground
+        .run(&["store", "check", "--redis", "redis://127.0.0.1:1"])
+        .exits(2);
+}

@@ -10,12 +10,12 @@ use std::{
 use super::{
     LOG_FILE, LogError, TEMP_FILE,
     read::{Item, LogReader, ReadError},
-    sums::Sums,
+    sums::{Sums, examine},
 };
 use crate::store::{DATABASES, Effect};
 
 /// Bytes in one read.
-const CHUNK: usize = 64 * 1024;
+pub(super) const CHUNK: usize = 64 * 1024;
 /// Number of torn ends that are kept; the oldest are removed first. No client got a reply for these writes, so they
 /// are only evidence. If a damaged length earlier in the file makes all that follows look like a torn write, however,
 /// they are the only copy.
@@ -47,10 +47,17 @@ pub(super) fn load(
 ) -> Result<Loaded, LogError> {
     let path = dir.join(LOG_FILE);
     refuse_rdb(&path, &file)?;
-    let sums = Sums::verify(dir, &file)?;
+    let sums = Sums::continued(dir, &path, &examine(dir, &path, &file)?)?;
     let Content { len, base, torn } = read_all(&path, &file, &mut replay)?;
     if torn {
-        cut_torn(dir, &path, &file, len)?;
+        let (bytes, aside) = cut_torn(dir, &path, &file, len)?;
+        tracing::warn!(
+            log = %path.display(),
+            bytes,
+            offset = len,
+            kept_in = %aside.display(),
+            "the log ends in the middle of a write; cut back to the last whole transaction",
+        );
     }
     remove_leftover(&dir.join(TEMP_FILE))?;
     let sums = sums.catch_up(dir, &file, len);
@@ -164,7 +171,7 @@ pub(super) fn refuse_rdb(path: &Path, mut file: &File) -> Result<(), LogError> {
     }
 }
 
-fn zeros_to_the_end(path: &Path, at: u64) -> Result<bool, LogError> {
+pub(super) fn zeros_to_the_end(path: &Path, at: u64) -> Result<bool, LogError> {
     let zeros = || -> io::Result<bool> {
         let mut file = File::open(path)?;
         file.seek(SeekFrom::Start(at))?;
@@ -181,7 +188,13 @@ fn zeros_to_the_end(path: &Path, at: u64) -> Result<bool, LogError> {
 }
 
 /// Copies the torn end to another file, then cuts the log back to `len`.
-fn cut_torn(dir: &Path, path: &Path, mut file: &File, len: u64) -> Result<(), LogError> {
+/// Returns the number of its bytes, and that file.
+pub(super) fn cut_torn(
+    dir: &Path,
+    path: &Path,
+    mut file: &File,
+    len: u64,
+) -> Result<(u64, PathBuf), LogError> {
     let aside = dir.join(format!("{LOG_FILE}.torn-{len}"));
     remove_old_tails(dir, &aside)?;
     let mut keep = || -> io::Result<u64> {
@@ -198,17 +211,11 @@ fn cut_torn(dir: &Path, path: &Path, mut file: &File, len: u64) -> Result<(), Lo
         Ok(bytes)
     };
     let bytes = keep().map_err(LogError::io(&aside, "keep the torn end of the log in"))?;
-    tracing::warn!(
-        log = %path.display(),
-        bytes,
-        offset = len,
-        kept_in = %aside.display(),
-        "the log ends in the middle of a write; cut back to the last whole transaction",
-    );
     file.set_len(len)
         .and_then(|()| file.sync_all())
         .map_err(LogError::io(path, "cut back"))?;
-    sync_dir(dir)
+    sync_dir(dir)?;
+    Ok((bytes, aside))
 }
 
 /// Removes old torn ends, so that one more can be kept.

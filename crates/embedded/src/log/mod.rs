@@ -5,6 +5,7 @@
 //! that create the present data. This module does not know the meaning of commands.
 
 mod append;
+mod check;
 mod claim;
 mod error;
 mod import;
@@ -26,6 +27,8 @@ use std::{
 };
 
 use append::Appender;
+pub use check::{StoreCheck, StoreFault};
+pub(crate) use check::{check, cut};
 pub(crate) use claim::{Claim, lock_log};
 pub use error::LogError;
 pub(crate) use import::import;
@@ -37,6 +40,8 @@ use crate::{engine::Handle, store::Effect, world::Journal};
 pub(crate) const LOG_FILE: &str = "appendonly.aof";
 /// File with the checksums of the log.
 pub(crate) const SUMS_FILE: &str = "appendonly.aof.sums";
+/// Copy of checksums that did not fit the log.
+pub(crate) const KEPT_SUMS_FILE: &str = "appendonly.aof.sums.kept";
 /// File in which a rewrite builds the next log.
 pub(crate) const TEMP_FILE: &str = "appendonly.aof.rewrite";
 

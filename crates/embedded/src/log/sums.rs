@@ -3,6 +3,9 @@
 //! `appendonly.aof.sums` has an entry for each synced stretch of the log. An annotation in the log has the id of that
 //! file, so that checksums never apply to another log. An entry is written after its stretch is on the disk. A crash
 //! between the two leaves a stretch without an entry, which the next owner adds. Redis ignores both.
+//! [`examine`] reads both, also where one of them is damaged.
+
+mod examine;
 
 use std::{
     fs::{File, OpenOptions},
@@ -13,7 +16,8 @@ use std::{
 
 use crc32fast::Hasher;
 
-use super::{LOG_FILE, LogError, SUMS_FILE};
+use super::{KEPT_SUMS_FILE, LogError, SUMS_FILE};
+pub(super) use examine::{Examined, examine};
 
 /// Start of the file, with the version of its format.
 const MAGIC: &[u8; 8] = b"MWSUMS1\n";
@@ -77,81 +81,34 @@ impl Sums {
         }
     }
 
-    /// Compares the log in `dir` with its checksums, as far as there are any.
+    /// Continues with the checksums that were read, if the log and they are whole. Otherwise keeps a copy of them, and begins
+    /// anew.
     ///
     /// # Errors
-    /// A stretch of the log has changed since it was written.
-    pub(super) fn verify(dir: &Path, log: &File) -> Result<Self, LogError> {
-        let path = dir.join(SUMS_FILE);
-        let Some(mut sums) = Self::read(dir, log).map_err(LogError::io(&path, "read"))? else {
-            return Ok(Self::new(dir));
-        };
-        let path = dir.join(LOG_FILE);
-        let len = log
-            .metadata()
-            .map_err(LogError::io(&path, "look at"))?
-            .len();
-        for entry in std::mem::take(&mut sums.ready) {
-            if entry.end > len {
-                let missing = entry.end - len;
-                tracing::warn!(log = %path.display(), missing, "the log is shorter than its checksums say");
-                break;
-            }
-            let (from, to) = (sums.from, entry.end);
-            sums.add_from(log, to)
-                .map_err(LogError::io(&path, "read"))?;
-            if std::mem::take(&mut sums.stretch).finalize() != entry.sum {
-                return Err(LogError::Damaged { path, from, to });
-            }
-            sums.from = to;
-            sums.check = check_of(sums.check, entry);
-            sums.written += 1;
+    /// A stretch of the log has changed since it was written, or a file cannot be read or written.
+    pub(super) fn continued(dir: &Path, log: &Path, found: &Examined) -> Result<Self, LogError> {
+        if let Some((from, to)) = found.damage {
+            let path = log.to_owned();
+            return Err(LogError::Damaged { path, from, to });
         }
-        Ok(sums)
-    }
-
-    /// Reads the file, with its entries in `ready`; `None` if it is missing or of another log.
-    fn read(dir: &Path, log: &File) -> io::Result<Option<Self>> {
-        let path = dir.join(SUMS_FILE);
-        let file = match OpenOptions::new().read(true).write(true).open(&path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let bytes = std::fs::read(&path)?;
-        let id = bytes.split_at_checked(HEADER).and_then(|(header, _)| {
-            let id = header.strip_prefix(MAGIC)?;
-            let (id, at) = id.split_at(ID);
-            let at = u64::from_le_bytes(at.try_into().ok()?);
-            Some((std::str::from_utf8(id).ok()?.to_owned(), at))
-        });
-        let Some((id, at)) = id.filter(|(id, at)| is_at(log, id, *at)) else {
-            tracing::info!(file = %path.display(), "checksums rebuilt: they belong to another log");
-            return Ok(None);
-        };
         let mut sums = Self::new(dir);
-        let mut check = 0;
-        for bytes in bytes[HEADER..].chunks_exact(ENTRY) {
-            let number = |range: std::ops::Range<usize>| {
-                let mut number = [0; 4];
-                number.copy_from_slice(&bytes[range]);
-                u32::from_le_bytes(number)
-            };
-            let mut end = [0; 8];
-            end.copy_from_slice(&bytes[..8]);
-            let entry = Entry {
-                end: u64::from_le_bytes(end),
-                sum: number(8..12),
-            };
-            check = check_of(check, entry);
-            // Further bytes are the rest of an interrupted write.
-            if check != number(12..16) {
-                break;
-            }
-            sums.ready.push(entry);
+        if !found.is_there {
+            return Ok(sums);
         }
-        (sums.id, sums.file, sums.begun) = (Some((id, at)), Some(file), true);
-        Ok(Some(sums))
+        let Some((id, written)) = found.continues() else {
+            found.warn(log);
+            // A full disk or a missing right must not keep the owner out.
+            if let Err(error) = keep(dir) {
+                tracing::warn!(%error, "the checksums are not kept");
+            }
+            return Ok(sums);
+        };
+        let file = OpenOptions::new().read(true).write(true).open(&sums.path);
+        sums.file = Some(file.map_err(LogError::io(&sums.path, "open"))?);
+        (sums.id, sums.begun) = (Some(id), true);
+        (sums.written, sums.check) = (written, found.check);
+        (sums.from, sums.end) = (found.end, found.end);
+        Ok(sums)
     }
 
     /// Adds the bytes of the log up to `len`, which have no checksum yet.
@@ -260,6 +217,13 @@ impl Sums {
     }
 }
 
+/// Keeps a copy of checksums that do not fit the log, in place of an earlier copy.
+pub(super) fn keep(dir: &Path) -> Result<(), LogError> {
+    let kept = dir.join(KEPT_SUMS_FILE);
+    let copied = std::fs::copy(dir.join(SUMS_FILE), &kept);
+    copied.map(drop).map_err(LogError::io(&kept, "write"))
+}
+
 /// Returns the check of the entries up to this one.
 fn check_of(before: u32, entry: Entry) -> u32 {
     let mut check = Hasher::new_with_initial(before);
@@ -270,10 +234,4 @@ fn check_of(before: u32, entry: Entry) -> u32 {
 
 fn line(id: &str) -> Vec<u8> {
     format!("#SUMS:{id}\r\n").into_bytes()
-}
-
-fn is_at(log: &File, id: &str, at: u64) -> bool {
-    let line = line(id);
-    let mut found = vec![0; line.len()];
-    log.read_exact_at(&mut found, at).is_ok() && found == line
 }

@@ -6,6 +6,7 @@ mod import;
 mod lock;
 mod monitor;
 mod place;
+mod repair;
 mod socket;
 mod survey;
 
@@ -23,6 +24,7 @@ pub use error::OpenError;
 pub use import::{ImportedAof, import_aof};
 use lock::Lock;
 pub use place::{check_place, open_parents};
+pub use repair::{StoreRepair, check_store, repair_store};
 use rustix::process::Signal;
 pub use socket::attach;
 pub use survey::{Survey, survey};

@@ -8,7 +8,7 @@ use std::{
 
 use super::lock::{LOCK_FILE, Lock};
 use super::socket::{FRESH_FILE, SOCKET_FILE};
-use crate::log::{LOG_FILE, SUMS_FILE, TEMP_FILE};
+use crate::log::{KEPT_SUMS_FILE, LOG_FILE, SUMS_FILE, TEMP_FILE};
 
 /// Greatest number of files that are looked at. The engine has six.
 const MOST_FILES: usize = 10_000;
@@ -51,7 +51,7 @@ pub fn survey(dir: &Path) -> io::Result<Survey> {
         match name.as_str() {
             LOG_FILE => survey.log_bytes = about.len(),
             // A socket without an owner is replaced by the next one.
-            LOCK_FILE | SOCKET_FILE | SUMS_FILE => {}
+            LOCK_FILE | SOCKET_FILE | SUMS_FILE | KEPT_SUMS_FILE => {}
             // An owner rewrites its log, or begins to listen.
             TEMP_FILE | FRESH_FILE if survey.owner.is_some() => {}
             TEMP_FILE | FRESH_FILE => survey.left_over.push(name),

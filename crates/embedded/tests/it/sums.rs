@@ -5,7 +5,7 @@
 use std::{fs, path::Path};
 
 use crate::support::{Content, LOG, Player, Runs as _, assert_same, content_of, own, rewrite};
-use meshwork_embedded::{LogError, OpenError, Options, open};
+use meshwork_embedded::{LogError, OpenError, Options, check_store, open, repair_store};
 use meshwork_test_servers::servers::RealServer;
 
 const SUMS: &str = "appendonly.aof.sums";
@@ -167,4 +167,123 @@ async fn a_log_with_checksums_is_loaded_by_redis_and_valkey() {
     );
     assert_same(RealServer::redis(), &log, &content).await;
     assert_same(RealServer::valkey(), &log, &content).await;
+}
+
+/// Fills a data directory whose checksums have several entries.
+async fn filled_in_parts(dir: &Path) -> Content {
+    for part in 0..4 {
+        let owner = own(dir, Options::default()).await;
+        let mut session = owner.handle().session();
+        session
+            .done(&format!("HSET job:{part} script 42 retries 3"))
+            .await;
+        session.done(&format!("RPUSH list {part}")).await;
+        drop(session);
+        owner.close().await.unwrap();
+    }
+    content_in(dir).await
+}
+
+#[tokio::test]
+async fn a_log_that_is_shorter_than_its_checksums_is_a_fault_at_every_length() {
+    let dir = tempfile::tempdir().unwrap();
+    let content = filled_in_parts(dir.path()).await;
+    let (log, sums) = (dir.path().join(LOG), dir.path().join(SUMS));
+    let (whole, checked) = (fs::read(&log).unwrap(), fs::read(&sums).unwrap());
+    let check = check_store(dir.path()).unwrap();
+    assert_eq!((check.faults, check.checked), (Vec::new(), check.bytes));
+    let entries = (checked.len() - 32) / 16;
+    assert_eq!(entries, 4);
+    for len in 0..whole.len() {
+        fs::write(&log, &whole[..len]).unwrap();
+        let faults = check_store(dir.path()).unwrap().faults;
+        let shorter = |what: &str| what.contains("shorter than its checksums");
+        assert!(
+            faults.iter().any(|fault| shorter(&fault.what)),
+            "{len}: {faults:?}"
+        );
+    }
+    fs::remove_file(&log).unwrap();
+    let faults = check_store(dir.path()).unwrap().faults;
+    assert!(faults[0].what.contains("is missing"), "{faults:?}");
+    // It is opened in any case, and the checksums are kept.
+    assert!(content_in(dir.path()).await.is_empty());
+    let kept = dir.path().join("appendonly.aof.sums.kept");
+    assert_eq!(fs::read(kept).unwrap(), checked);
+    fs::write(&log, &whole).unwrap();
+    fs::write(&sums, &checked).unwrap();
+    assert_eq!(content_in(dir.path()).await, content);
+}
+
+/// A change of the checksums hides no change of the log.
+#[tokio::test]
+async fn a_changed_bit_of_the_log_is_found_beside_one_of_the_checksums() {
+    let dir = tempfile::tempdir().unwrap();
+    let content = filled_in_parts(dir.path()).await;
+    let (log, sums) = (dir.path().join(LOG), dir.path().join(SUMS));
+    let (whole, checked) = (fs::read(&log).unwrap(), fs::read(&sums).unwrap());
+    let text = String::from_utf8_lossy(&whole).into_owned();
+    let annotation = text.find("#SUMS:").unwrap();
+    let scripts = text.match_indices(SCRIPT).map(|(at, _)| at + "\r\n".len());
+    for script in scripts {
+        let mut bytes = whole.clone();
+        bytes[script] ^= 1;
+        let refused = async |what: &str| {
+            let error = open(dir.path(), Options::default()).await.unwrap_err();
+            let damaged = matches!(error, OpenError::Log(LogError::Damaged { .. }));
+            assert!(damaged, "{script}, {what}: {error}");
+        };
+        for bit in 0..checked.len() * 8 {
+            let mut changed = checked.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            fs::write(&log, &bytes).unwrap();
+            fs::write(&sums, &changed).unwrap();
+            refused(&format!("bit {bit}")).await;
+        }
+        for at in annotation..annotation + "#SUMS:0123456789abcdef".len() {
+            let mut bytes = bytes.clone();
+            bytes[at] ^= 1;
+            fs::write(&log, &bytes).unwrap();
+            fs::write(&sums, &checked).unwrap();
+            refused(&format!("byte {at} of the log")).await;
+        }
+    }
+    // A changed bit of the checksums alone is told, and locks nobody out.
+    for bit in 0..checked.len() * 8 {
+        let mut changed = checked.clone();
+        changed[bit / 8] ^= 1 << (bit % 8);
+        fs::write(&log, &whole).unwrap();
+        fs::write(&sums, &changed).unwrap();
+        let faults = check_store(dir.path()).unwrap().faults;
+        assert!(faults[0].what.contains("damaged"), "{bit}: {faults:?}");
+    }
+    assert_eq!(content_in(dir.path()).await, content);
+}
+
+#[tokio::test]
+async fn a_repair_cuts_before_the_first_fault_and_keeps_the_rest() {
+    let dir = tempfile::tempdir().unwrap();
+    filled_in_parts(dir.path()).await;
+    let log = dir.path().join(LOG);
+    let whole = fs::read(&log).unwrap();
+    let sound = repair_store(dir.path()).unwrap();
+    assert_eq!((sound.check.faults, sound.kept), (Vec::new(), None));
+    let text = String::from_utf8_lossy(&whole).into_owned();
+    let last = text.rfind(SCRIPT).unwrap() + "\r\n".len();
+    let mut bytes = whole.clone();
+    bytes[last] ^= 1;
+    fs::write(&log, &bytes).unwrap();
+    let cut = check_store(dir.path()).unwrap().cut().unwrap() as usize;
+    assert!(cut < last && whole[cut..].starts_with(b"*"), "{cut}");
+    let done = repair_store(dir.path()).unwrap();
+    assert_eq!(fs::read(&log).unwrap(), whole[..cut]);
+    assert_eq!(fs::read(done.kept.unwrap()).unwrap(), bytes[cut..]);
+    assert_eq!(check_store(dir.path()).unwrap().faults, Vec::new());
+    let content = content_in(dir.path()).await;
+    assert_eq!(content.len(), 4, "{content:?}");
+    // A process that uses the directory keeps its log.
+    let owner = own(dir.path(), Options::default()).await;
+    let refused = repair_store(dir.path()).unwrap_err();
+    assert!(matches!(refused, OpenError::Used { .. }), "{refused}");
+    owner.close().await.unwrap();
 }
