@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::FEATURES;
+use super::{FEATURES, WORKSPACE};
 use crate::process::Failure;
 use crate::workspace::Workspace;
 
@@ -86,8 +86,8 @@ impl Program {
                 command
             }
             Kind::Documentation => {
-                let mut command = workspace.cargo(&["test", "--workspace", "--doc"]);
-                command.args(["--no-fail-fast"]).args(FEATURES);
+                let mut command = workspace.cargo(&["test", "--doc", "--no-fail-fast"]);
+                command.args(WORKSPACE).args(FEATURES);
                 command
             }
         }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::account::Account;
 use super::binaries::Program;
-use super::{BUILD, FEATURES, Selection, Surroundings, TESTS, pool, print, quick};
+use super::{BUILD, FEATURES, Selection, Surroundings, TESTS, WORKSPACE, pool, print, quick};
 use crate::process::{self, Failure};
 use crate::workspace::Workspace;
 
@@ -40,11 +40,14 @@ impl Extent {
         })
     }
 
-    /// Returns the arguments of `cargo test` that build the programs.
-    fn scope(self) -> Vec<&'static str> {
+    /// Returns the arguments of each call of `cargo test` that builds programs.
+    fn scopes(self) -> Vec<Vec<&'static str>> {
         match self {
-            Self::Quick => quick::SCOPE.to_vec(),
-            Self::All => [&["--workspace"], FEATURES.as_slice()].concat(),
+            Self::Quick => vec![quick::SCOPE.to_vec()],
+            Self::All => vec![
+                [WORKSPACE.as_slice(), &FEATURES].concat(),
+                vec!["-p", "xtask"],
+            ],
         }
     }
 }
@@ -113,10 +116,18 @@ pub(super) fn test(
 }
 
 fn build(workspace: &Workspace, extent: Extent) -> Result<Vec<Program>, Failure> {
-    eprintln!("building the tests");
+    let mut programs = Vec::new();
+    for scope in extent.scopes() {
+        eprintln!("building the tests: {}", scope.join(" "));
+        programs.extend(build_scope(workspace, &scope)?);
+    }
+    Ok(programs)
+}
+
+fn build_scope(workspace: &Workspace, scope: &[&str]) -> Result<Vec<Program>, Failure> {
     let mut command = workspace.cargo(&["test", "--no-run"]);
     command
-        .args(extent.scope())
+        .args(scope)
         .arg("--message-format=json-render-diagnostics");
     let mut programs = Vec::new();
     let mut unreadable = None;
@@ -127,10 +138,10 @@ fn build(workspace: &Workspace, extent: Extent) -> Result<Vec<Program>, Failure>
     if let Some(failure) = unreadable {
         return Err(failure);
     }
-    if !built {
-        return Err(Failure::new("the tests do not build"));
+    match built {
+        true => Ok(programs),
+        false => Err(Failure::new("the tests do not build")),
     }
-    Ok(programs)
 }
 
 fn say_slowest(mut times: Vec<(Duration, String)>) {

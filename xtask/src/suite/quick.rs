@@ -39,3 +39,50 @@ pub(super) fn restrict(program: &str, command: &mut Command) {
         command.args(["--skip", HEAVY.1]);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::process::ask;
+    use crate::workspace::Workspace;
+
+    /// Crates of README's first build with other features in the tests. Nothing large depends on them.
+    const BUILT_AGAIN: [&str; 3] = ["futures-io", "regex-automata", "regex-syntax"];
+
+    /// Returns the crates of registries that a build compiles, with their features.
+    fn crates(workspace: &Workspace, arguments: &[&str]) -> BTreeSet<String> {
+        let mut tree = workspace.cargo(&["tree", "--offline", "--prefix", "none"]);
+        tree.args(["--format", "{p} {f}"]).args(arguments);
+        let tree = ask(&mut tree, Duration::from_secs(120)).unwrap();
+        let lines = tree.lines().map(|line| line.trim_end_matches(" (*)"));
+        let outside = lines.filter(|line| !line.is_empty() && !line.contains("(/"));
+        outside.map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_first_build_of_the_readme_serves_the_tests_too() {
+        let workspace = Workspace::find().unwrap();
+        let first = [
+            "-p",
+            "meshwork-cli",
+            "-p",
+            "meshwork",
+            "--no-default-features",
+        ];
+        let first = [&first[..], &["--edges", "normal,build"]].concat();
+        let packages = SCOPE.iter().take_while(|word| !word.starts_with("--"));
+        let tests: Vec<_> = packages
+            .copied()
+            .chain(["--edges", "normal,build,dev"])
+            .collect();
+        let (first, tests) = (crates(&workspace, &first), crates(&workspace, &tests));
+        assert!(first.len() > 200, "{first:?}");
+        let again = first
+            .difference(&tests)
+            .filter_map(|line| line.split(' ').next());
+        assert_eq!(again.collect::<Vec<_>>(), BUILT_AGAIN);
+    }
+}
