@@ -27,8 +27,6 @@ pub(in super::super) struct Examined {
     is_exact: bool,
     /// True if they belong to this log.
     is_own: bool,
-    /// True if the log begins with the annotation of other checksums: a rewrite has replaced it.
-    is_replaced: bool,
     /// True if bytes of the checksums were changed or cut.
     is_spoilt: bool,
     /// Number of entries.
@@ -97,7 +95,6 @@ impl Examined {
         }
         found.end = from;
         found.is_own |= matched;
-        found.is_replaced = !found.is_own && begins_with_annotation(log);
         found.damage = damage.filter(|_| found.is_own);
         Ok(found)
     }
@@ -154,7 +151,7 @@ impl Examined {
 
     /// Returns what is wrong, without changed bytes of the log; `None` if nothing is.
     pub(in super::super) fn fault(&self) -> Option<String> {
-        if !self.is_there || self.continues().is_some() || self.is_replaced {
+        if !self.is_there || self.continues().is_some() {
             None
         } else if self.missing > 0 {
             Some(format!(
@@ -174,14 +171,13 @@ impl Examined {
         }
     }
 
+    /// Warns of what is wrong.
     pub(super) fn warn(&self, log: &Path) {
+        let Some(fault) = self.fault() else {
+            return;
+        };
         let log = log.display();
-        match self.fault() {
-            None => tracing::info!(%log, "checksums rebuilt: they belong to another log"),
-            Some(fault) => {
-                tracing::warn!(%log, kept_in = KEPT_SUMS_FILE, "{fault}; new ones begin with the next write");
-            }
-        }
+        tracing::warn!(%log, kept_in = KEPT_SUMS_FILE, "{fault}; new ones begin with the next write");
     }
 }
 
@@ -219,17 +215,6 @@ fn differing(log: &File, line: &[u8], at: u64) -> Option<usize> {
             .filter(|(one, other)| one != other)
             .count(),
     )
-}
-
-fn begins_with_annotation(log: &File) -> bool {
-    let mut found = vec![0; line("").len() + ID];
-    let Ok(()) = log.read_exact_at(&mut found, 0) else {
-        return false;
-    };
-    let id = found
-        .strip_prefix(b"#SUMS:")
-        .and_then(|rest| rest.strip_suffix(b"\r\n"));
-    id.is_some_and(|id| id.iter().all(u8::is_ascii_hexdigit))
 }
 
 fn sum_of(log: &File, from: u64, to: u64) -> io::Result<u32> {
