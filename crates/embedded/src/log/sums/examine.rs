@@ -9,7 +9,7 @@ use std::{fs::File, io, os::unix::fs::FileExt as _, path::Path};
 use crc32fast::Hasher;
 
 use super::super::{KEPT_SUMS_FILE, LogError, SUMS_FILE};
-use super::{CHUNK, ENTRY, Entry, HEADER, ID, MAGIC, check_of, line};
+use super::{CHUNK, ENTRY, Entry, HEADER, ID, MAGIC, check_of};
 
 /// Bytes of the annotation that may differ. Those of two logs differ in more: they are random.
 const CHANGED: usize = 4;
