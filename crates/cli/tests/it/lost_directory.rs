@@ -92,9 +92,9 @@ fn a_deleted_directory_ends_its_owner_and_no_worker_makes_an_empty_one() {
     drop(other);
 }
 
-/// A cut or changed log is told by the command that opens it, checked, and repaired.
+/// The command that opens a cut log warns of it; `store` finds and repairs a changed one.
 #[test]
-fn a_damaged_log_is_told_checked_and_repaired() {
+fn a_damaged_log_is_checked_and_repaired() {
     let ground = Ground::embedded().unwrap();
     let enqueue = |id: &str| {
         let words = [

@@ -21,7 +21,7 @@ pub struct StoreCheck {
     pub transactions: u64,
     /// Number of bytes, from the start, that agree with checksums.
     pub checked: u64,
-    /// What is wrong.
+    /// Faults of the log and of its checksums.
     pub faults: Vec<StoreFault>,
 }
 

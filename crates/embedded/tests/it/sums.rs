@@ -248,7 +248,7 @@ async fn a_changed_bit_of_the_log_is_found_beside_one_of_the_checksums() {
             refused(&format!("byte {at} of the log")).await;
         }
     }
-    // A changed bit of the checksums alone is told, and locks nobody out.
+    // A changed bit of the checksums alone is a fault, and locks nobody out.
     for bit in 0..checked.len() * 8 {
         let mut changed = checked.clone();
         changed[bit / 8] ^= 1 << (bit % 8);

@@ -21,7 +21,7 @@ const FOLDERS: [&str; 2] = [
 const MADE_OF: &str = "--- @";
 
 /// Lines of the longest script. Raise it only for a new step of the end of a job, which has to be atomic.
-const LIMIT: usize = 1436;
+const LIMIT: usize = 1444;
 
 /// Number of scripts that `cargo xtask tidy` names.
 const SHOWN: usize = 5;

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::step::JSON_OUTPUTS;
 use super::view::{self, View};
-use super::{FlowError, is_final, output, without_plan};
+use super::{FlowError, is_final, output};
 use crate::flow::run::{End, Phase};
 
 /// Status of a flow.
@@ -225,7 +225,7 @@ fn is_started(fields: &Fields) -> bool {
 /// Reads the status of a flow.
 pub(super) async fn read(flows: &Flows, id: FlowId) -> Result<FlowView, FlowError> {
     let plan = match view::plan(flows, id).await {
-        Err(FlowError::NoPlan(_)) => return without_plan::view(flows, id).await,
+        Err(FlowError::NoPlan(_)) => return without_plan(flows, id).await,
         plan => plan?,
     };
     let view = View::read(flows, id, &plan).await?;
@@ -265,8 +265,30 @@ pub(super) async fn read(flows: &Flows, id: FlowId) -> Result<FlowView, FlowErro
     })
 }
 
+/// Returns the status of a flow without its jobs.
+async fn without_plan(flows: &Flows, id: FlowId) -> Result<FlowView, FlowError> {
+    let record = flows.record(id).await?;
+    let text = |field: &str| record.get(field).cloned();
+    let status = text("status").ok_or(FlowError::NoFlow(id))?;
+    let ended_at = at(&record, "updated_at", "mw_updated_ms");
+    Ok(FlowView {
+        id,
+        name: text("mw_name").unwrap_or_default(),
+        error: Some(text("error").unwrap_or_else(|| FlowError::NoPlan(id).to_string())),
+        caller: text("caller_id")
+            .and_then(|it| it.parse().ok())
+            .unwrap_or_default(),
+        created_at: at(&record, "created_at", "mw_created_ms"),
+        ended_at: ended_at.filter(|_| is_final(&status)),
+        outputs: BTreeMap::new(),
+        result: BTreeMap::new(),
+        jobs: Vec::new(),
+        status,
+    })
+}
+
 /// Returns a time of a flow, from a field in seconds and one with the exact time.
-pub(super) fn at(record: &FlowFields, field: &str, exact: &str) -> Option<String> {
+fn at(record: &FlowFields, field: &str, exact: &str) -> Option<String> {
     let number = |name: &str| record.get(name)?.parse::<u64>().ok();
     Some(time::iso(time::exact(number(field)?, number(exact))))
 }

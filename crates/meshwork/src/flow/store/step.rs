@@ -76,7 +76,12 @@ pub(super) async fn run(
             break view::read_plan(&text)?;
         }
         if !adopt::is_plain(&record) {
-            return without_plan::end(flows, lease).await;
+            let is_ours = without_plan::end(flows, lease).await?;
+            return Ok(if is_ours {
+                StepEnd::Rests
+            } else {
+                StepEnd::Lost
+            });
         }
         match adopt::take_up(flows, lease).await? {
             TakenUp::Yes | TakenUp::Again => {}

@@ -1,18 +1,15 @@
 //! Flows whose plan is gone. Nothing can go on without it: a step cancels their jobs, and ends them with this reason.
 
-use std::collections::BTreeMap;
-
 use meshwork_broker::flow::{FlowFields, FlowLease, Flows, MAX_MOVES, Moves, StepDone};
 use meshwork_model::job::Job;
 use meshwork_model::keys::context::{ActorId, FlowId, JobKey};
 use serde_json::json;
 
-use super::status::{FlowView, at};
-use super::step::StepEnd;
 use super::{FlowError, is_final};
 
-/// Ends the flow and its jobs. A repeated call goes on where an earlier one was interrupted.
-pub(super) async fn end(flows: &Flows, lease: &FlowLease) -> Result<StepEnd, FlowError> {
+/// Ends the flow and its jobs. A repeated call goes on where an earlier one was interrupted. Returns false if another worker has
+/// the flow.
+pub(super) async fn end(flows: &Flows, lease: &FlowLease) -> Result<bool, FlowError> {
     let why = FlowError::NoPlan(lease.id).to_string();
     loop {
         let record = flows.record(lease.id).await?;
@@ -24,7 +21,7 @@ pub(super) async fn end(flows: &Flows, lease: &FlowLease) -> Result<StepEnd, Flo
             moves.note(&[status, ("error", why.clone()), ("result", result)]);
             // Its jobs may then be deleted after their ends.
             if flows.commit(lease, &moves).await? != StepDone::Done {
-                return Ok(StepEnd::Lost);
+                return Ok(false);
             }
             continue;
         }
@@ -40,15 +37,15 @@ pub(super) async fn end(flows: &Flows, lease: &FlowLease) -> Result<StepEnd, Flo
         for keys in ended.chunks(MAX_MOVES - 1) {
             moves.keep(keys);
             if flows.commit(lease, &moves).await? != StepDone::Done {
-                return Ok(StepEnd::Lost);
+                return Ok(false);
             }
             moves = Moves::default();
         }
         moves.rest(record.get("mw_dirty").map_or("", String::as_str), None);
         match flows.commit(lease, &moves).await? {
             StepDone::Again => {}
-            StepDone::Stale => return Ok(StepEnd::Lost),
-            StepDone::Done | StepDone::NoNumbers => return Ok(StepEnd::Rests),
+            StepDone::Stale => return Ok(false),
+            StepDone::Done | StepDone::NoNumbers => return Ok(true),
         }
     }
 }
@@ -77,26 +74,4 @@ async fn jobs(flows: &Flows, id: FlowId, record: &FlowFields) -> Result<Vec<Job>
         );
     }
     Ok(jobs)
-}
-
-/// Returns the status of a flow without its jobs.
-pub(super) async fn view(flows: &Flows, id: FlowId) -> Result<FlowView, FlowError> {
-    let record = flows.record(id).await?;
-    let text = |field: &str| record.get(field).cloned();
-    let status = text("status").ok_or(FlowError::NoFlow(id))?;
-    let ended_at = at(&record, "updated_at", "mw_updated_ms");
-    Ok(FlowView {
-        id,
-        name: text("mw_name").unwrap_or_default(),
-        error: Some(text("error").unwrap_or_else(|| FlowError::NoPlan(id).to_string())),
-        caller: text("caller_id")
-            .and_then(|it| it.parse().ok())
-            .unwrap_or_default(),
-        created_at: at(&record, "created_at", "mw_created_ms"),
-        ended_at: ended_at.filter(|_| is_final(&status)),
-        outputs: BTreeMap::new(),
-        result: BTreeMap::new(),
-        jobs: Vec::new(),
-        status,
-    })
 }

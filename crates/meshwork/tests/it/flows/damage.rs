@@ -37,7 +37,7 @@ async fn a_flow_without_its_plan_is_listed_cancelled_and_deleted() {
         assert_eq!(view.status, "error");
         let listed = flow.flows.list().await.unwrap();
         assert_eq!((listed.len(), &*listed[0].status), (1, "error"));
-        // The one that a runner has not begun ends at once; that runner is asked to stop.
+        // The one that no runner has begun ends at once.
         assert_eq!(flow.take().await, None);
         flow.flows.delete(flow.id).await.unwrap();
         assert!(flow.flows.list().await.unwrap().is_empty());

@@ -89,8 +89,7 @@ local function enqueue_slow(id, key, queue, script_type, o, from, now, who)
     count(queue, 'error:prerequisite')
     finalize(id, key, has, 'error', why, now, nil, '')
   elseif o.callback then
-    local batch = string.match(o.callback, ' (.*)$')
-    redis.call('HSET', key, 'status', WAITING, 'mw_queue', queue, 'mw_callback', o.callback, 'mw_waiting', '"batch ' .. batch .. '"')
+    redis.call('HSET', key, 'status', WAITING, 'mw_queue', queue, 'mw_callback', o.callback, 'mw_waiting', '"batch ' .. string.match(o.callback, ' (.*)$') .. '"')
     try('ZADD', WATCHED, int(now + LOOK_EVERY), id)
   elseif #open > 0 then
     await_prerequisites(id, key, queue, open, now, tonumber(o.wait))
