@@ -7,6 +7,7 @@ mod error;
 pub mod job;
 pub mod job_list;
 pub mod params;
+pub mod queue;
 mod scope;
 mod sessions;
 pub mod walk;

@@ -342,11 +342,31 @@ pub(crate) fn parsed<'de, P: serde::Deserialize<'de>>(
         let path = error.path().to_string();
         ApiError::invalid(match path.as_str() {
             // The words name an unknown field.
-            "." => words,
-            _ if words.starts_with("unknown field") => words,
-            path => format!("{path}: {words}"),
+            "." => suggested(words),
+            _ if words.starts_with("unknown field") => suggested(words),
+            path => format!("{path}: {}", suggested(words)),
         })
     })
+}
+
+/// Greatest number of changed letters between a name and the one that is suggested for it.
+const NEAR: usize = 2;
+
+/// Adds the name that is near an unknown one, as `type` for `tpye`.
+fn suggested(words: String) -> String {
+    if !words.starts_with("unknown ") {
+        return words;
+    }
+    let names: Vec<_> = words.split('`').skip(1).step_by(2).collect();
+    let Some((unknown, known)) = names.split_first() else {
+        return words;
+    };
+    let distance = |name: &str| strsim::damerau_levenshtein(unknown, name);
+    let near = known.iter().min_by_key(|name| distance(name));
+    match near.filter(|name| distance(name) <= NEAR.min(name.len() / 2)) {
+        Some(near) => format!("{words}: did you mean `{near}`?"),
+        None => words,
+    }
 }
 
 /// Types of numbers as serde names them, and what they are for a client.

@@ -118,12 +118,56 @@ async fn a_wrong_type_names_its_field() {
             .unwrap_err();
         assert_eq!(error.message, message);
     }
+    for (method, params, name) in [
+        ("job.create", r#"{"tpye":"osis","script":"1"}"#, "type"),
+        (
+            "job.create",
+            r#"{"type":"osis","script":"1","retires":3}"#,
+            "retries",
+        ),
+        ("job.list", r#"{"state":"delaid"}"#, "delayed"),
+    ] {
+        let error = call(&client, find(method).unwrap(), params).await;
+        let message = error.unwrap_err().message;
+        assert!(
+            message.ends_with(&format!("did you mean `{name}`?")),
+            "{message}"
+        );
+    }
     let unknown = call(&client, find("job.get").unwrap(), r#"{"id":"a","more":1}"#).await;
     let message = unknown.unwrap_err().message;
     assert!(
         message.starts_with("unknown field `more`, expected"),
         "{message}"
     );
+}
+
+#[tokio::test]
+async fn a_limit_of_all_queues_lists_no_more_of_them() {
+    let client = Client::in_memory();
+    let names = async || {
+        let list = call(&client, find("queue.list").unwrap(), "{}")
+            .await
+            .unwrap();
+        let queues = list["queues"].as_array().unwrap().clone();
+        let names = queues.iter().map(|queue| queue["queue"].clone());
+        (names.collect::<Vec<_>>(), queues[0]["limit"].clone())
+    };
+    for priority in ["high", "normal"] {
+        let job = format!(r#"{{"type":"osis","script":"1","priority":"{priority}"}}"#);
+        let made = call(&client, find("job.create").unwrap(), &job)
+            .await
+            .unwrap();
+        if priority == "high" {
+            let id = format!(r#"{{"id":{}}}"#, made["id"]);
+            call(&client, find("job.cancel").unwrap(), &id)
+                .await
+                .unwrap();
+        }
+    }
+    let before = names().await;
+    client.set_max_length(None, Some(1000)).await.unwrap();
+    assert_eq!(names().await, (before.0, json!(1000)));
 }
 
 /// A value for a parameter that must be given beside the number.

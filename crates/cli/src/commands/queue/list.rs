@@ -1,6 +1,7 @@
 //! `meshwork queue list`.
 
-use meshwork::QueueInfo;
+use meshwork::view::QueueView;
+use meshwork_ops::queue;
 use serde::Serialize;
 
 use super::line::{Set, number};
@@ -19,47 +20,36 @@ pub(crate) struct List {}
 
 #[derive(Debug, Serialize)]
 struct Line<'a> {
-    queue: &'a str,
+    #[serde(flatten)]
+    queue: &'a QueueView,
     /// Printed name of the list.
     #[serde(skip)]
     name: String,
-    waiting: usize,
-    running: usize,
-    listeners: usize,
-    set_aside: usize,
-    limit: Option<u64>,
-    legacy: bool,
-    #[serde(flatten)]
-    set: Set,
+    /// The settings, for people.
+    #[serde(skip)]
+    set: String,
 }
 
 impl List {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
-        let (mut queues, limits) = (client.queues().await?, client.limits().await?);
-        queues.retain(|info| !is_idle_priority(info) || limits.queues.contains_key(&info.queue));
-        let lines = queues
-            .iter()
-            .map(|info| Line::new(info, context.queue_name(&info.queue)));
-        let lines: Vec<_> = lines.collect();
+        let (found, settings) = (client.queues().await?, client.settings().await?);
+        let queues = queue::listed(found.iter().map(QueueView::from).collect(), &settings);
+        let line = |queue: &QueueView| {
+            let list = queue.queue.as_str();
+            match queue.legacy {
+                true => (context.queue_name(list), "legacy".to_owned()),
+                false => {
+                    let set = Set::new(list, settings.of(list));
+                    (context.queue_name(list), set.words().to_owned())
+                }
+            }
+        };
+        let words: Vec<_> = queues.iter().map(line).collect();
+        let lines = queues.iter().zip(words);
+        let lines = lines.map(|(queue, (name, set))| Line { queue, name, set });
         context.out.rows(lines)?;
         Ok(Exit::DONE)
-    }
-}
-
-impl<'a> Line<'a> {
-    fn new(info: &'a QueueInfo, name: String) -> Self {
-        Self {
-            queue: &info.queue,
-            name,
-            waiting: info.waiting,
-            running: info.running,
-            listeners: info.listeners,
-            set_aside: info.set_aside,
-            limit: info.limit,
-            legacy: info.legacy,
-            set: Set::new(&info.queue, info.settings.as_ref()),
-        }
     }
 }
 
@@ -85,20 +75,18 @@ impl Row for Line<'_> {
     }
 
     fn cells(&self) -> Vec<String> {
-        let numbers = [self.waiting, self.running, self.set_aside, self.listeners];
+        let of = self.queue;
+        let numbers = [of.waiting, of.running, of.set_aside, of.listeners];
         let [waiting, running, aside, listeners] = numbers.map(|n| n.to_string());
-        let mark = if self.legacy {
-            "legacy"
-        } else {
-            self.set.words()
-        }
-        .to_owned();
-        let (queue, limit) = (self.name.clone(), number(self.limit));
-        vec![queue, waiting, running, aside, listeners, limit, mark]
+        let (queue, limit) = (self.name.clone(), number(of.limit));
+        vec![
+            queue,
+            waiting,
+            running,
+            aside,
+            listeners,
+            limit,
+            self.set.clone(),
+        ]
     }
-}
-
-/// Returns true for an empty list of a priority without a limit: every worker listens to six of them.
-fn is_idle_priority(info: &QueueInfo) -> bool {
-    info.queue.contains(":prio:") && info.waiting + info.running + info.set_aside == 0
 }

@@ -12,7 +12,7 @@ use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
 use meshwork_ops::params;
-use meshwork_ops::{Each, Place};
+use meshwork_ops::{Each, Place, queue};
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
@@ -178,13 +178,6 @@ pub(super) struct QueueState {
     parts: Option<Vec<Self>>,
 }
 
-/// Returns true for an empty list of a priority without a limit: every worker listens to several.
-fn is_idle_priority(queue: &QueueView) -> bool {
-    queue.queue.contains(":prio:")
-        && queue.waiting + queue.running + queue.set_aside == 0
-        && queue.limit.is_none()
-}
-
 /// The place of queues.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "QueueListParams")]
@@ -232,16 +225,10 @@ async fn listed(call: Call) -> Result<Vec<ListedQueue>, ApiError> {
         }
         None => call.found().await?.queues.clone(),
     };
-    // Settings are read now: a queue that was paused after the scan has to be shown as paused.
-    let settings = call.client.settings().await?;
     let part = call.context_number();
-    let queues = found.into_iter().filter(|queue| !is_idle_priority(queue));
-    let queues = queues.map(|mut queue| {
-        queue.settings = QueueSettingsView::new(&queue.queue, settings.of(&queue.queue));
-        queue.limit = settings.limits.queues.get(&queue.queue).copied();
-        ListedQueue { part, queue }
-    });
-    Ok(queues.collect())
+    // Settings are read now: a queue that was paused after the scan has to be shown as paused.
+    let queues = queue::listed(found, &call.client.settings().await?).into_iter();
+    Ok(queues.map(|queue| ListedQueue { part, queue }).collect())
 }
 
 async fn get(call: Call, params: QueueParams) -> Result<Reply<QueueState>, ApiError> {
