@@ -21,6 +21,9 @@ use crate::worker_support::{Gate, Scripted, osis, raw};
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Workers that start at once.
+const AT_ONCE: usize = 32;
+
 /// Some contexts of one store.
 pub(super) struct Site {
     pub(super) server: Option<RealServer>,
@@ -164,7 +167,12 @@ impl Site {
                 .await
                 .unwrap()
         });
-        let workers = join_all(started).await;
+        // Their calls share a connection: the last of a thousand would exceed its time on a busy host.
+        let (mut started, mut workers): (Vec<_>, Vec<_>) = (started.collect(), Vec::new());
+        while !started.is_empty() {
+            let part = started.drain(..started.len().min(AT_ONCE));
+            workers.extend(join_all(part).await);
+        }
         join_all(workers.iter().map(WorkerHandle::registered)).await;
         workers
     }
