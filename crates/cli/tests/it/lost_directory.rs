@@ -132,7 +132,7 @@ fn a_damaged_log_is_checked_and_repaired() {
     let mut changed = whole;
     changed[at + 2] ^= 1;
     fs::write(&log, &changed).unwrap();
-    ground.run(&["job", "list"]).exits(2);
+    ground.run(&["job", "list"]).exits(3);
     let found = ground.run(&["store", "check", "--json"]).exits(1).json();
     assert!(found["cut_from"].as_u64().unwrap() < at as u64, "{found}");
     let would = ground.run(&["store", "repair"]).exits(1);
