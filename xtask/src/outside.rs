@@ -33,14 +33,20 @@ pub(crate) fn build(workspace: &Workspace) -> Result<(), Failure> {
         &folder.join("Cargo.lock"),
         &read(&workspace.root.join("Cargo.lock"))?,
     )?;
-    let scripts = count(workspace, &folder, r#", features = ["passphrase", "sal"]"#)?;
+    let all = count(
+        workspace,
+        &folder,
+        r#", features = ["mesh", "passphrase", "sal"]"#,
+    )?;
+    let least = count(workspace, &folder, ", default-features = false")?;
     // The manifest is then that with default features.
     let default = count(workspace, &folder, "")?;
     let mut check = workspace.cargo(&["check", "--offline", "--manifest-path"]);
     check.arg(folder.join("Cargo.toml"));
     process::run_quoting(check.env("CARGO_TARGET_DIR", folder.join("target")), LIMIT)?;
-    let text =
-        format!("{default} crates with default features, {scripts} with `passphrase` and `sal`");
+    let text = format!(
+        "{default} crates with default features, {least} without, {all} with `mesh`, `passphrase` and `sal`"
+    );
     let page = read(&workspace.root.join(PAGE))?.replace('\n', " ");
     match page.contains(&text) {
         true => Ok(()),

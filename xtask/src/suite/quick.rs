@@ -4,13 +4,15 @@
 use std::process::Command;
 
 /// Arguments of `cargo test`.
-pub(super) const SCOPE: [&str; 18] = [
+pub(super) const SCOPE: [&str; 20] = [
     "-p",
     "meshwork-model",
     "-p",
     "meshwork-embedded",
     "-p",
     "meshwork-broker",
+    "-p",
+    "meshwork-runtime",
     "-p",
     "meshwork",
     "-p",
@@ -29,14 +31,55 @@ pub(super) const SCOPE: [&str; 18] = [
 /// The engine of the conformance suite.
 const ENGINES: (&str, &str) = ("MESHWORK_ENGINES", "redis");
 
-/// Program of the conformance suite, and a part of the names of its cases that take most of its time.
-const HEAVY: (&str, &str) = ("broker::conformance", "heavy_");
+/// Programs, and parts of the names of their tests that take most of the time: kills, faults at each call, clusters, loads,
+/// and programs that are built first.
+const HEAVY: [(&str, &[&str]); 5] = [
+    ("broker::conformance", &["heavy_"]),
+    ("broker::it", &["cluster::", "moved::", "rights::"]),
+    (
+        "cli::it",
+        &[
+            "cluster::",
+            "cost::",
+            "docs::",
+            "examples::",
+            "hostile::",
+            "killer::",
+            "kills::",
+            "mesh_flood::",
+            "noise::",
+            "rights::",
+            "sandbox_kills::",
+            "shares::",
+            "spread::",
+            "suspended::",
+            "transfer::",
+        ],
+    ),
+    ("embedded::it", &["log::", "patterns::", "scripts::"]),
+    (
+        "meshwork::it",
+        &[
+            "cluster",
+            "damage::",
+            "examples",
+            "flow_faults::",
+            "late::",
+            "many::",
+            "nooble::demo::",
+            "pool::",
+            "refused_slots::",
+            "reports::",
+        ],
+    ),
+];
 
 /// Leaves out the tests of a program that take long.
 pub(super) fn restrict(program: &str, command: &mut Command) {
     command.env(ENGINES.0, ENGINES.1);
-    if program == HEAVY.0 {
-        command.args(["--skip", HEAVY.1]);
+    let heavy = HEAVY.iter().find(|(of, _)| *of == program);
+    for name in heavy.map_or(&[][..], |(_, names)| names) {
+        command.args(["--skip", name]);
     }
 }
 

@@ -171,7 +171,7 @@ impl Dial {
         };
         let made = tokio::time::timeout(within, made).await;
         made.unwrap_or_else(|_| Err(timed_out()))
-            .map(Subscriber::server)
+            .map(Subscriber::new)
     }
 
     /// Returns the TLS settings and the address, if the address needs TLS with authorities of a file.

@@ -2,6 +2,7 @@
 //! socket. When the owner exits, the first process that notices opens the directory again. It becomes the next owner,
 //! or attaches to it. The engine itself is in another crate.
 
+mod channels;
 mod reply;
 mod session;
 
@@ -28,7 +29,6 @@ use session::Sessions;
 /// others, perhaps one that it waits for.
 struct Directory {
     path: PathBuf,
-    options: Options,
     database: u32,
     /// Runtime that serves the socket if this process is the owner. A caller that notices the takeover may run on
     /// another runtime with a shorter life.
@@ -71,18 +71,16 @@ struct AttachedEngine {
 }
 
 /// Opens the directory, or attaches to its owner.
-pub(super) async fn open(path: &Path, options: Options) -> Result<Conn, ConnectError> {
-    let access =
-        Access::find(path, &options, 0)
-            .await
-            .map_err(|source| ConnectError::Directory {
-                path: path.to_owned(),
-                source,
-            })?;
+pub(super) async fn open(path: &Path) -> Result<Conn, ConnectError> {
+    let access = Access::find(path, &Options::default(), 0)
+        .await
+        .map_err(|source| ConnectError::Directory {
+            path: path.to_owned(),
+            source,
+        })?;
     let runtime = tokio::runtime::Handle::current();
     let directory = Directory {
         path: path.to_owned(),
-        options,
         database: 0,
         runtime,
         access: watch::Sender::new(access),
@@ -153,7 +151,7 @@ async fn connect_subscriber(socket: &Socket) -> RedisResult<Subscriber> {
     let stream = socket.connect().await?;
     let info = RedisConnectionInfo::default();
     let made = PubSub::new(&info, stream);
-    Ok(Subscriber::server(in_time(Some(CALL_TIMEOUT), made).await?))
+    Ok(Subscriber::new(in_time(Some(CALL_TIMEOUT), made).await?))
 }
 
 impl Directory {
@@ -175,7 +173,6 @@ impl Directory {
         };
         Ok(Self {
             path: self.path.clone(),
-            options: self.options.clone(),
             database,
             runtime: self.runtime.clone(),
             access: watch::Sender::new(access),
@@ -280,7 +277,7 @@ impl Directory {
         // A new directory would hide that the data is gone.
         let options = Options {
             create: false,
-            ..self.options.clone()
+            ..Options::default()
         };
         match Access::find(&self.path, &options, self.database).await {
             Ok(found) => {

@@ -3,6 +3,7 @@
 
 mod connect_error;
 mod dial;
+#[cfg_attr(not(feature = "embedded"), path = "no_directory.rs")]
 mod directory;
 mod locate;
 mod remote;
@@ -19,10 +20,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+#[cfg(feature = "embedded")]
 pub use meshwork_embedded::{
-    Clock as StoreClock, StoreCheck, check_store, import_aof, repair_store,
+    Clock as StoreClock, Handle, StoreCheck, check_store, import_aof, repair_store,
 };
-use meshwork_embedded::{Handle, Options};
 use meshwork_model::name::Namespace;
 use redis::{
     Arg, Cmd, ConnectionAddr, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, Value,
@@ -221,7 +222,7 @@ impl Conn {
         match target {
             Target::Server(server) => Box::pin(remote::connect(server, namespace)).await,
             Target::Directory(path) => {
-                let conn = directory::open(path, Options::default()).await?;
+                let conn = directory::open(path).await?;
                 let place = target.place();
                 requirements::read_info(&mut conn.clone(), &place)
                     .await?
@@ -238,7 +239,7 @@ impl Conn {
     ) -> Result<Self, ConnectError> {
         let conn = match target {
             Target::Server(server) => remote::reach(server, namespace).await,
-            Target::Directory(path) => directory::open(path, Options::default()).await,
+            Target::Directory(path) => directory::open(path).await,
         }?;
         // A diagnosis moves no keys.
         let _ = conn.node_keys().set(());
@@ -246,18 +247,21 @@ impl Conn {
     }
 
     /// Creates a store in the memory of this process. It ends with its last connection.
+    #[cfg(feature = "embedded")]
     #[must_use]
     pub fn in_memory() -> Self {
         Self::embedded(&Handle::in_memory())
     }
 
     /// As [`Conn::in_memory`], with a clock that tests advance.
+    #[cfg(feature = "embedded")]
     #[must_use]
     pub fn in_memory_with_clock(clock: &StoreClock) -> Self {
         Self::embedded(&Handle::with_clock(clock.clone()))
     }
 
     /// Connects to an engine in this process.
+    #[cfg(feature = "embedded")]
     #[must_use]
     pub fn embedded(engine: &Handle) -> Self {
         directory::in_memory(engine)

@@ -1,16 +1,16 @@
 //! Subscriptions to channels. A broken connection is not reconnected: the caller opens another one.
 
-use bytes::Bytes;
 use futures_util::StreamExt;
-use meshwork_embedded::{Reply, Session};
-use meshwork_macros::boxed;
-use redis::RedisResult;
 use redis::aio::PubSub;
+use redis::{RedisError, RedisFuture, RedisResult};
 
 use super::{CALL_TIMEOUT, gone, in_time};
 
+const SUBSCRIBE: &str = "SUBSCRIBE";
+const UNSUBSCRIBE: &str = "UNSUBSCRIBE";
+
 /// A connection that subscribes to channels.
-pub struct Subscriber(Kind);
+pub struct Subscriber(Box<dyn Channels>);
 
 /// A published message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,95 +21,69 @@ pub struct Heard {
     pub message: Vec<u8>,
 }
 
-enum Kind {
-    Server(PubSub),
-    Engine(Session),
+/// A connection that carries subscriptions.
+pub(super) trait Channels: Send + Sync {
+    /// Subscribes to a channel, or unsubscribes.
+    fn say<'a>(&'a mut self, word: &'static str, channel: &'a str) -> RedisFuture<'a, ()>;
+
+    /// Waits for the next message; `None` for another push.
+    fn heard(&mut self) -> RedisFuture<'_, Option<Heard>>;
+}
+
+impl Channels for PubSub {
+    fn say<'a>(&'a mut self, word: &'static str, channel: &'a str) -> RedisFuture<'a, ()> {
+        let limit = Some(CALL_TIMEOUT);
+        Box::pin(async move {
+            match word {
+                SUBSCRIBE => in_time(limit, self.subscribe(channel)).await,
+                _ => in_time(limit, self.unsubscribe(channel)).await,
+            }
+        })
+    }
+
+    fn heard(&mut self) -> RedisFuture<'_, Option<Heard>> {
+        Box::pin(async move {
+            let message = self.on_message().next().await.ok_or_else(silent)?;
+            Ok(Some(Heard {
+                channel: message.get_channel_name().to_owned(),
+                message: message.get_payload_bytes().to_vec(),
+            }))
+        })
+    }
+}
+
+/// Returns the error of a connection that receives nothing more.
+pub(super) fn silent() -> RedisError {
+    gone("nothing more is heard")
 }
 
 impl Subscriber {
-    pub(super) fn server(connection: PubSub) -> Self {
-        Self(Kind::Server(connection))
-    }
-
-    pub(super) fn engine(session: Session) -> Self {
-        Self(Kind::Engine(session))
+    pub(super) fn new(channels: impl Channels + 'static) -> Self {
+        Self(Box::new(channels))
     }
 
     /// Subscribes to a channel; the subscription is active when this returns.
     ///
     /// # Errors
     /// The connection is broken, or the user lacks the right.
-    #[boxed]
     pub async fn listen(&mut self, channel: &str) -> RedisResult<()> {
-        self.say("SUBSCRIBE", channel).await
+        self.0.say(SUBSCRIBE, channel).await
     }
 
     /// Unsubscribes from a channel.
     ///
     /// # Errors
     /// The connection is broken.
-    #[boxed]
     pub async fn leave(&mut self, channel: &str) -> RedisResult<()> {
-        self.say("UNSUBSCRIBE", channel).await
-    }
-
-    async fn say(&mut self, word: &'static str, channel: &str) -> RedisResult<()> {
-        match &mut self.0 {
-            Kind::Server(connection) => {
-                let limit = Some(CALL_TIMEOUT);
-                match word {
-                    "SUBSCRIBE" => in_time(limit, connection.subscribe(channel)).await,
-                    _ => in_time(limit, connection.unsubscribe(channel)).await,
-                }
-            }
-            Kind::Engine(session) => {
-                let words = [word, channel].map(|word| Bytes::copy_from_slice(word.as_bytes()));
-                match session.call(&words).await {
-                    Reply::Error(_) => Err(gone("the engine does not let us listen")),
-                    _ => Ok(()),
-                }
-            }
-        }
+        self.0.say(UNSUBSCRIBE, channel).await
     }
 
     /// Returns the next message. It may also return `None` without one.
     ///
     /// # Errors
     /// The connection is broken.
-    #[boxed]
     pub async fn heard(&mut self) -> RedisResult<Option<Heard>> {
-        let gone = || gone("nothing more is heard");
-        match &mut self.0 {
-            Kind::Server(connection) => {
-                let message = connection.on_message().next().await.ok_or_else(gone)?;
-                Ok(Some(Heard {
-                    channel: message.get_channel_name().to_owned(),
-                    message: message.get_payload_bytes().to_vec(),
-                }))
-            }
-            Kind::Engine(session) => {
-                let push = session.next_push().await.ok_or_else(gone)?;
-                Ok(published(push))
-            }
-        }
-    }
-}
-
-/// Returns the message in a push of the engine, unless the push confirms a subscription.
-fn published(push: Reply) -> Option<Heard> {
-    let (Reply::Push(parts) | Reply::Array(parts)) = push else {
-        return None;
-    };
-    match parts.as_slice() {
-        [
-            Reply::Bulk(kind),
-            Reply::Bulk(channel),
-            Reply::Bulk(message),
-        ] if kind == "message" => Some(Heard {
-            channel: String::from_utf8_lossy(channel).into_owned(),
-            message: message.to_vec(),
-        }),
-        _ => None,
+        self.0.heard().await
     }
 }
 

@@ -6,6 +6,7 @@ mod backlog;
 mod clock;
 mod cluster;
 mod contexts;
+#[cfg_attr(not(feature = "embedded"), path = "no_directory.rs")]
 mod directory;
 mod facts;
 mod keys;

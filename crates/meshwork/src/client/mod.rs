@@ -30,7 +30,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use meshwork_broker::conn::{Conn, Target};
+#[cfg(feature = "embedded")]
+use meshwork_broker::conn::Conn;
+use meshwork_broker::conn::Target;
 use meshwork_broker::{
     Blocker, BlockingConn, Broker, Deleted, JobChange, JobPage, MAX_ITEMS, Retried, RunNow, SetJob,
     Tries,
@@ -211,6 +213,7 @@ impl Client {
     }
 
     /// Creates a client of a store in the memory of this process, which ends with its last client: for tests.
+    #[cfg(feature = "embedded")]
     #[must_use]
     pub fn in_memory() -> Self {
         Self::new(Broker::new(Conn::in_memory(), JobKeys::default()))

@@ -91,7 +91,7 @@ impl Transport for Sessions {
     }
 
     fn subscriber(&self) -> BoxFuture<'_, RedisResult<Subscriber>> {
-        Box::pin(async move { Ok(Subscriber::engine(self.handle.session())) })
+        Box::pin(async move { Ok(Subscriber::new(self.handle.session())) })
     }
 
     fn in_database(&self, database: u32) -> BoxFuture<'_, RedisResult<Conn>> {
@@ -169,7 +169,7 @@ impl Transport for Own {
     }
 
     fn subscriber(&self) -> BoxFuture<'_, RedisResult<Subscriber>> {
-        Box::pin(async move { Ok(Subscriber::engine(self.handle.session())) })
+        Box::pin(async move { Ok(Subscriber::new(self.handle.session())) })
     }
 }
 

@@ -9,8 +9,10 @@ mod jobs;
 mod lifetime;
 mod many;
 mod mesh_damage;
+#[cfg(feature = "mesh")]
 mod mesh_limits;
 mod message_cancel;
+#[cfg(feature = "mesh")]
 mod node_floods;
 mod node_noise;
 mod node_refusals;
@@ -20,6 +22,7 @@ mod pool;
 mod replay;
 mod reports;
 mod trust;
+#[cfg(feature = "mesh")]
 mod two_nodes;
 mod world;
 
