@@ -4,7 +4,7 @@
 use std::process::Command;
 
 /// Arguments of `cargo test`.
-pub(super) const SCOPE: [&str; 20] = [
+pub(super) const SCOPE: [&str; 22] = [
     "-p",
     "meshwork-model",
     "-p",
@@ -15,6 +15,8 @@ pub(super) const SCOPE: [&str; 20] = [
     "meshwork-runtime",
     "-p",
     "meshwork",
+    "-p",
+    "meshwork-ops",
     "-p",
     "meshwork-cli",
     "--lib",
@@ -109,6 +111,8 @@ mod tests {
     fn the_first_build_of_the_readme_serves_the_tests_too() {
         let workspace = Workspace::find().unwrap();
         let first = [
+            "-p",
+            "meshwork-ops",
             "-p",
             "meshwork-cli",
             "-p",

@@ -3,9 +3,11 @@
 
 mod connect_error;
 mod dial;
-#[cfg_attr(not(feature = "embedded"), path = "no_directory.rs")]
+#[cfg(feature = "embedded")]
 mod directory;
 mod locate;
+#[cfg(not(feature = "embedded"))]
+mod no_directory;
 mod remote;
 mod requirements;
 mod shared;
@@ -35,6 +37,8 @@ use crate::error::{moves, timed_out};
 pub use connect_error::ConnectError;
 pub(crate) use dial::CLIENT_NAME;
 pub use locate::SlotMap;
+#[cfg(not(feature = "embedded"))]
+use no_directory as directory;
 pub use requirements::Unsuitable;
 pub(crate) use requirements::evicts;
 pub(crate) use shared::SharedConn;

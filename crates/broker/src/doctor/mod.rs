@@ -6,12 +6,14 @@ mod backlog;
 mod clock;
 mod cluster;
 mod contexts;
-#[cfg_attr(not(feature = "embedded"), path = "no_directory.rs")]
+#[cfg(feature = "embedded")]
 mod directory;
 mod facts;
 mod keys;
 mod limits;
 mod memory;
+#[cfg(not(feature = "embedded"))]
+mod no_directory;
 mod nodes;
 mod persistence;
 mod queues;
@@ -30,6 +32,8 @@ use serde::Serialize;
 pub use crate::acl::{bananas_rights, nooble_rights, rights};
 use crate::conn::{Conn, ConnectError, Target};
 use facts::Facts;
+#[cfg(not(feature = "embedded"))]
+use no_directory as directory;
 use nodes::Nodes;
 
 /// Number of items that a finding names.
