@@ -113,8 +113,8 @@ impl Chosen {
                 None => stream::iter(fitting.map(|job| (job, Ok(Outcome::Meant)))).boxed_local(),
             };
             while let Some((job, changed)) = changes.next().await {
-                let told = || tell_outcome(&mut app.out, &job.id, verb.action, changed);
-                let one = progress.aside(told)?;
+                let show = || tell_outcome(&mut app.out, &job.id, verb.action, changed);
+                let one = progress.aside(show)?;
                 (exit, seen) = (exit.or(one), seen + 1);
                 done += usize::from(one == Exit::DONE);
                 progress.show(seen);

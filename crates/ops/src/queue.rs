@@ -1,4 +1,4 @@
-//! Queues.
+//! Queues: their list, settings and changes.
 
 use meshwork::Settings;
 use meshwork::view::{QueueSettingsView, QueueView};

@@ -125,7 +125,7 @@ const CALLS: [(&str, &str); 14] = [
     ("queue.purge", r#""queue": "osis""#),
 ];
 
-/// What a change could change.
+/// Returns what a change could change.
 fn seen(ground: &Ground) -> Vec<String> {
     let reads = ["job list", "dead list", "queue limit show"];
     let read = |words: &str| {
