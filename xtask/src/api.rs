@@ -82,7 +82,7 @@ fn describe(workspace: &Workspace) -> Result<PathBuf, Failure> {
     let mut command = workspace.cargo(&["rustdoc", "-p", "meshwork", "--lib"]);
     command.args([
         "--features",
-        "passphrase,sal",
+        "mesh,passphrase,sal",
         "--",
         "-Z",
         "unstable-options",

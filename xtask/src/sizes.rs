@@ -21,13 +21,17 @@ const RECORD: &str = "xtask/sizes.txt";
 const ALLOWED: u64 = 3;
 
 /// Arguments of cargo for README's first command, the command and the library.
-const SCOPES: [(&str, &[&str]); 3] = [
+const SCOPES: [(&str, &[&str]); 4] = [
     (
         "crates of README's first command",
         &["-p", "meshwork-cli", "--no-default-features"],
     ),
     ("crates of the command", &["-p", "meshwork-cli"]),
     ("crates of the library", &["-p", "meshwork"]),
+    (
+        "crates of the library without features",
+        &["-p", "meshwork", "--no-default-features"],
+    ),
 ];
 
 /// Steps beside the comparison.
