@@ -3,7 +3,9 @@
 use meshwork_macros::boxed;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use meshwork_broker::context::{ContextStore, Database};
+use meshwork_model::access::Operation;
 use meshwork_model::keys::context::{ActorId, ContextKeys, Counter, JobKey};
 use meshwork_model::name::JobId;
 
@@ -32,6 +34,17 @@ impl Numbers {
         let id = drawn.ok_or(Error::NoJobNumber { caller })?;
         Ok(self.keys.job_id(JobKey { caller, id }))
     }
+}
+
+/// Rights of the callers of a context's jobs.
+pub(crate) trait ObjectAccess: Send + Sync {
+    /// Returns the reason if the caller of a job may not do this with objects of the context. A refusal is in the audit
+    /// trail.
+    fn allow<'a>(
+        &'a self,
+        caller: &'a str,
+        operation: Operation,
+    ) -> BoxFuture<'a, Result<(), String>>;
 }
 
 impl Client {

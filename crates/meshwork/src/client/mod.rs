@@ -1,6 +1,5 @@
 //! The client: enqueues jobs, waits for them, reads and changes them.
 
-mod access;
 mod alert;
 mod batch;
 mod builder;
@@ -47,13 +46,13 @@ use serde::de::DeserializeOwned;
 
 use crate::Error;
 use crate::wait_pool::WaitPool;
-pub(crate) use access::ObjectAccess;
 pub use batch::{Batch, BatchRequest};
 pub use builder::ClientBuilder;
 pub use bulk::BulkCancel;
 pub use events::{EventFilter, EventFollower, EventPage};
 pub use filter::{FoundJobs, JobFilter, JobState, MAX_TEXT_SCAN};
 use in_context::Numbers;
+pub(crate) use in_context::ObjectAccess;
 pub use logs::LogFollower;
 pub use name::local_name;
 pub use pages::{InvalidCursor, MAX_PAGE, PageCursor, PagedJob, PagedJobs};

@@ -114,8 +114,9 @@ on_all_data! {
         assert_eq!(Browser::open(&server.api).post("/ui/do/job.delete", &form).leads_to(), "/ui/sign-in?next=%2Fui%2F");
         let job = server.rpc("job.get", &json!({"id": "safe"}), &bearer(&root));
         assert_eq!(job["result"]["status"], "dispatched", "{job}");
+        let queue = [("queue", "osis"), ("back", "/ui/")];
         for headers in [FROM_HERE, &own, &format!("origin: null\r\n{FROM_HERE}")] {
-            let came = browser.post_with("/ui/do/job.run_now", &form, headers);
+            let came = browser.post_with("/ui/do/queue.resume", &queue, headers);
             assert_eq!(came.status, 303, "{headers}: {}", came.body);
         }
         server.stop();

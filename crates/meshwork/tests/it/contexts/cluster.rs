@@ -315,13 +315,13 @@ async fn a_thousand_idle_contexts_cost_few_calls_and_start_at_once() {
         after.map(rate).fold(0.0, f64::max)
     };
     eventually("the pool is idle", patience, async || {
-        (spent(2).await < 100.0).then_some(())
+        (spent(2).await < 200.0).then_some(())
     })
     .await;
     let idle = spent(20).await;
     println!("calls a second per node: {idle:.1}");
-    // The figure is for a host of its own: 17. Polls would be hundreds, on any host.
-    assert!(idle <= 100.0, "{idle:.1} calls a second");
+    // On a host of its own the figure is 17, on a busy one 135. One poll of each context a second would be 333.
+    assert!(idle <= 200.0, "{idle:.1} calls a second");
     let mut took = Vec::new();
     for client in site.clients.iter().step_by(20) {
         let begun = Instant::now();
