@@ -126,7 +126,7 @@ pub(crate) async fn a_stop_that_control_missed_comes_with_the_renewal(client: Cl
     let id = client.enqueue(JobRequest::new(osis(), "x")).await.unwrap();
     gate.wait_for(1).await;
     let key = format!("hero:job:{id}");
-    let _: usize = raw(&client, &["HSET", &key, "mw_stop", "stopped"]).await;
+    let _: usize = raw(&client, &["HSET", &key, "mw_stop", "stopped_by_request"]).await;
     is_stopped(&client, &id).await;
     one.stop().await;
 }
