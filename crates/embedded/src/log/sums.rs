@@ -3,7 +3,7 @@
 //! `appendonly.aof.sums` has an entry for each synced stretch of the log. An annotation in the log has the id of that
 //! file, so that checksums never apply to another log. An entry is written after its stretch is on the disk. A crash
 //! between the two leaves a stretch without an entry, which the next owner adds. Redis ignores both.
-//! [`examine`] reads both, also where one of them is damaged.
+//! [`mod@examine`] reads both, also where one of them is damaged.
 
 mod examine;
 

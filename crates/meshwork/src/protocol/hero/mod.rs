@@ -157,7 +157,7 @@ impl Worker {
     }
 
     /// Runs several jobs of the type `name` with one call of `handler`, up to the limit in `many`. Each job has its own
-    /// result. A group is never larger than [`Worker::concurrency`]. See [`runtime::group_handler`].
+    /// result. A group is never larger than [`Worker::concurrency`]. See [`crate::runtime::group_handler`].
     #[must_use]
     pub fn handle_batch<H: GroupHandler<M>, M: 'static>(
         mut self,
