@@ -14,8 +14,8 @@ use meshwork_model::worker_request::WorkerRequest;
 
 use crate::client::InvalidCursor;
 
-use crate::worker::{InvalidSetting, LogDirError};
 use meshwork_runtime::{CannotConfine, NoLauncher, NoPolicy, ScriptError};
+use meshwork_worker::{InvalidSetting, LogDirError, StartError};
 
 /// Error of a call.
 ///
@@ -381,6 +381,15 @@ impl From<meshwork_broker::Error> for Error {
             meshwork_broker::Error::Invalid(invalid) => Self::Invalid(invalid),
             meshwork_broker::Error::InvalidBatch(invalid) => Self::InvalidBatch(invalid),
             other => Self::Broker(other),
+        }
+    }
+}
+
+impl From<StartError> for Error {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Setting(error) => Self::Setting(error),
+            StartError::Thread(error) => Self::Start(error),
         }
     }
 }

@@ -16,15 +16,15 @@ extern crate self as meshwork;
 mod client;
 pub mod context;
 mod error;
-mod failure;
 pub mod flow;
 pub mod handler;
+#[cfg(test)]
+mod late_start_tests;
 pub mod mesh;
 pub mod metrics;
 pub mod protocol;
 pub mod runtime;
 mod shutdown;
-mod span;
 pub mod spread;
 pub mod testing;
 mod transfer;

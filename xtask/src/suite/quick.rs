@@ -4,7 +4,7 @@
 use std::process::Command;
 
 /// Arguments of `cargo test`.
-pub(super) const SCOPE: [&str; 22] = [
+pub(super) const SCOPE: [&str; 26] = [
     "-p",
     "meshwork-model",
     "-p",
@@ -13,6 +13,10 @@ pub(super) const SCOPE: [&str; 22] = [
     "meshwork-broker",
     "-p",
     "meshwork-runtime",
+    "-p",
+    "meshwork-flow",
+    "-p",
+    "meshwork-worker",
     "-p",
     "meshwork",
     "-p",

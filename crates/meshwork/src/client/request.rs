@@ -16,8 +16,9 @@ use meshwork_model::sandbox::SandboxSettings;
 use meshwork_model::trace::TraceContext;
 use serde::Serialize;
 
-use crate::{Error, span};
+use crate::Error;
 use meshwork_runtime as runtime;
+use meshwork_worker::span;
 
 /// Allowance for the time in the queue in [`JobRequest::wait_budget`].
 const QUEUEING: Duration = Duration::from_secs(3600);

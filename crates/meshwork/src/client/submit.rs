@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::shared_calls::Stored;
 use super::{Client, Enqueue, Enqueueable, JobRequest, REPEAT_FOR, batch, worth_repeating};
 use crate::Error;
-use crate::span::Subject;
+use meshwork_worker::span::Subject;
 
 /// The job that a call left in the store.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,13 +2,10 @@
 
 use std::time::Duration;
 
+use meshwork_flow::{FlowFault, FlowFaults, digest, expr};
 use meshwork_model::flow::{self, Approve, Input, Node, NodeName, Plan, Run, Text, Wait, Work};
 use meshwork_model::name::ScriptType;
 use serde_json::Value;
-
-use super::expr;
-use super::fault::{FlowFault, FlowFaults};
-use super::file::digest;
 
 /// A flow that is built job by job. Options after [`Flow::job`] belong to that job.
 ///

@@ -4,21 +4,16 @@
 //! [`Stepper`] takes it on.
 
 mod builder;
-pub mod expr;
-mod fault;
-mod file;
-pub mod graph;
-mod inputs;
-pub mod run;
 mod store;
 mod summary;
-mod times;
 mod typed;
 
 pub use builder::{Flow, Task};
-pub use fault::{FlowFault, FlowFaults};
-pub use file::{SCHEMA, load, parse};
-pub use inputs::{Given, InputError, parse_inputs, set_inputs};
+#[doc(inline)]
+pub use meshwork_flow::{
+    FlowFault, FlowFaults, Given, InputError, SCHEMA, expr, graph, load, parse, parse_inputs, run,
+    set_inputs, times::FlowTimes,
+};
 pub use meshwork_model::flow::{Fault, NodeName, Plan};
 pub use meshwork_model::keys::context::FlowId;
 pub use store::{
@@ -27,5 +22,4 @@ pub use store::{
 };
 pub(crate) use store::{PlainEnv, Sender};
 pub use summary::{FlowDag, FlowSummary};
-pub use times::FlowTimes;
 pub use typed::{Chain, TypedPlan};

@@ -6,8 +6,8 @@ use meshwork_broker::{QueueStats, Stats};
 use super::process::Process;
 use super::shared::Reading;
 use crate::context::PeerFigures;
-use crate::worker::meter::Used;
 use crate::{Monitor, WorkerInfo};
+use meshwork_worker::Used;
 
 /// Type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

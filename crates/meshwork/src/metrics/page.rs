@@ -19,8 +19,8 @@ use super::process::Process;
 use super::shared::Reading;
 use super::table::FIGURES;
 use crate::context::{MeshFigures, PeerFigures};
-use crate::worker::meter::Used;
 use crate::{Monitor, WorkerInfo};
+use meshwork_worker::Used;
 
 /// Labels of a worker's calls on a connection.
 const OPERATIONS: [&str; 5] = ["claim", "connect", "renew", "report", "wait"];

@@ -12,7 +12,6 @@ use tokio::time::Instant;
 
 use crate::client::Enqueueable;
 use crate::handler::{ITEM, JobHandler, Route, RouteError, States};
-use crate::worker::executor;
 use crate::{Error, Job};
 use meshwork_runtime::Run;
 
@@ -129,7 +128,7 @@ impl<J: Job> Perform<J> {
         let job = record(J::NAME, &new.script, input.as_deref(), self.attempt);
         let deadline = Instant::now() + Duration::from_secs(new.timeout);
         let run = Run::new(Arc::new(job), deadline);
-        let report = executor::bounded(&*runtime, run).await.bounded();
+        let report = meshwork_worker::bounded(&*runtime, run).await.bounded();
         let output = report.result.map_err(|failure| JobFailure {
             kind: failure.kind,
             message: failure.message,

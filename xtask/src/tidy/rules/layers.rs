@@ -4,25 +4,37 @@ use super::super::tree::File;
 use super::{Finding, Tree, finding};
 
 /// A crate of the workspace, and the ones that it may use.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("model", &[]),
     ("embedded", &[]),
     (
         "broker",
         &["meshwork-model", "meshwork-embedded", "meshwork-macros"],
     ),
+    ("flow", &["meshwork-model", "meshwork-runtime"]),
     ("sal", &[]),
     (
         "runtime",
         &["meshwork-model", "meshwork-macros", "meshwork-sal"],
     ),
     (
-        "meshwork",
+        "worker",
         &[
             "meshwork-model",
             "meshwork-broker",
             "meshwork-macros",
             "meshwork-runtime",
+        ],
+    ),
+    (
+        "meshwork",
+        &[
+            "meshwork-model",
+            "meshwork-broker",
+            "meshwork-flow",
+            "meshwork-macros",
+            "meshwork-runtime",
+            "meshwork-worker",
         ],
     ),
     ("macros", &[]),
@@ -81,7 +93,7 @@ const GUARDED: [(&str, &[&str]); 7] = [
         &["broker", "sal", "test-servers", "conformance", "scenarios"],
     ),
     ("mlua", &["embedded"]),
-    ("rhai", &["meshwork", "runtime", "sal"]),
+    ("rhai", &["flow", "runtime", "sal"]),
     ("sqlx", &["outbox", "scenarios"]),
     ("clap", &["cli", "fuzz", "scenarios", "xtask"]),
     ("libtest-mimic", &[]),

@@ -1,7 +1,7 @@
 //! `meshwork flow list` and `status`.
 
 use meshwork::flow::FlowView;
-use meshwork::flow::graph::{self, Bar};
+use meshwork::flow::graph;
 use meshwork::view::FlowSummary;
 use meshwork_model::keys::context::FlowId;
 use meshwork_model::time;
@@ -144,7 +144,7 @@ impl Status {
             .width()
             .map_or(WIDTH, |width| WIDTH.min(width.into()));
         let drawing = match self.waterfall {
-            true => graph::waterfall_text(&Bar::of_flow(&view), meshwork::host_ms(), width),
+            true => graph::waterfall_text(&view.bars(), meshwork::host_ms(), width),
             false => live::tree(&plan, &view, width),
         };
         for line in drawing.lines() {

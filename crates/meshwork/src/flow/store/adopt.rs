@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use meshwork_broker::flow::{FlowFields, FlowLease, Flows, MAX_MOVES, Moves, StepDone};
+use meshwork_flow::run::Decider;
 use meshwork_model::context::{ContextJob, Flow, field};
 use meshwork_model::flow::limits::MAX_JOBS;
 use meshwork_model::flow::{Node, Plan, Run, Work};
@@ -17,7 +18,6 @@ use serde_json::json;
 
 use super::FlowError;
 use super::node::place;
-use crate::flow::run::Decider;
 
 /// Longest time between a client's writes of a flow and of its last job.
 const PATIENCE: Duration = Duration::from_secs(60);

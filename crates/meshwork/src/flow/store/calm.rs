@@ -4,7 +4,7 @@
 use super::node::place;
 use super::step::Step;
 use super::view::View;
-use crate::flow::run::Phase;
+use meshwork_flow::run::Phase;
 
 impl Step<'_> {
     /// Marks each `foreach` whose items have all been released.

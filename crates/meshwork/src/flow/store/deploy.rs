@@ -2,6 +2,7 @@
 
 use meshwork_broker::flow::{Deployed, Deployment};
 use meshwork_broker::{Put, Scheduled};
+use meshwork_flow::times::{self, FlowTimes, Starts as _};
 use meshwork_macros::boxed;
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::flow::Plan;
@@ -10,7 +11,6 @@ use serde_json::json;
 
 use super::{FlowClient, FlowError, FlowSession, view};
 use crate::Client;
-use crate::flow::times::{self, FlowTimes, Starts as _};
 
 impl FlowClient {
     /// Returns the plan of a deployed flow; `None` if no flow of this name is deployed.

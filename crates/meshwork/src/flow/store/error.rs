@@ -1,12 +1,13 @@
 //! Reasons why a flow cannot be submitted, read or changed.
 
+use meshwork_flow::run::RetryError;
+use meshwork_flow::spread_and_schedule;
 use meshwork_model::flow::Position;
 use meshwork_model::keys::context::{ActorId, FlowId};
 use meshwork_model::name::ScheduleName;
 use meshwork_model::spread::SpreadName;
 
 use crate::flow::FlowFaults;
-use crate::flow::run::RetryError;
 
 /// The reason why a call about a flow failed.
 #[derive(Debug, thiserror::Error)]
@@ -37,9 +38,7 @@ pub enum FlowError {
         why: String,
     },
     /// The plan of a deployed or scheduled flow names a spread queue.
-    #[error(
-        "`spread: {0}` chooses a part when a file is submitted, but a deployed flow and a schedule are in one context: remove `spread`"
-    )]
+    #[error("{}", spread_and_schedule(.0))]
     Spread(SpreadName),
     /// The plan cannot be evaluated.
     #[error("the flow cannot run: {0}")]

@@ -1,12 +1,12 @@
 //! Results of a `foreach` of which items failed.
 
+use meshwork_flow::run::End;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
 use super::results::ResultSlot;
 use super::view::View;
-use crate::flow::run::End;
 
 /// Returns the results of the items of a failed `foreach` as a JSON list, with null for those without one, and their errors
 /// by index.

@@ -1,6 +1,7 @@
 //! Polls of the places that may still run: their deadlines, the states of jobs of foreign workers, and messages.
 
 use meshwork_broker::flow::{MAX_MOVES, StepDone};
+use meshwork_flow::run::{End, Phase, Stop};
 use meshwork_model::flow::{Wait, Work};
 use meshwork_model::keys::context::JobKey;
 use meshwork_model::state::Status;
@@ -11,7 +12,6 @@ use super::results::{GONE, ResultSlot};
 use super::sender::{SENT, SINCE, Waiting};
 use super::step::{LOOK, Step};
 use super::view::View;
-use crate::flow::run::{End, Phase, Stop};
 
 impl Step<'_> {
     /// Polls the changes that no script reports: timeouts, and the states of jobs of foreign workers.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use meshwork_flow::run::{Decision, End};
 use meshwork_model::context::{MessageStatus, MessageType, field};
 use meshwork_model::flow::{Run, Wait, Work};
 use meshwork_model::keys::context::{ActorId, JobKey};
@@ -15,7 +16,6 @@ use super::step::Step;
 use super::view::View;
 use super::{FlowError, node};
 use crate::context::{ContextError, MessageJob, MessageView, NewMessage, Outcome};
-use crate::flow::run::{Decision, End};
 
 /// Shortest and longest time between two looks for the end of a message, in milliseconds.
 const LOOK_AGAIN_MS: [u64; 2] = [200, 5_000];

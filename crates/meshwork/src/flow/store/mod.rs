@@ -1,7 +1,7 @@
 //! Flows in the store of a context. Any worker runs their steps.
 //!
 //! A [`Stepper`] claims flows that changed, each under a lease. It reads their state, asks the
-//! [`Decider`](super::run::Decider), and commits the decisions. All state is in the store and each commit is atomic, so
+//! [`Decider`](meshwork_flow::run::Decider), and commits the decisions. All state is in the store and each commit is atomic, so
 //! after a crash another stepper continues.
 
 mod adopt;
@@ -245,7 +245,7 @@ fn is_final(status: &str) -> bool {
 fn output(result: Option<Vec<u8>>) -> serde_json::Value {
     let text = result.and_then(output_text);
     text.map_or(serde_json::Value::Null, |text| {
-        super::expr::output_value(&text)
+        meshwork_flow::expr::output_value(&text)
     })
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use meshwork_broker::flow::{FlowJob, Flows};
+use meshwork_flow::run::Prepared;
 use meshwork_model::flow::limits::DEFAULT_APPROVAL_MS;
 use meshwork_model::flow::{Node, Plan, Wait, Work};
 use meshwork_model::job::NewJob;
@@ -14,7 +15,6 @@ use meshwork_model::route::Route;
 use serde_json::{Value, json};
 
 use super::FlowError;
-use crate::flow::run::Prepared;
 
 /// State of a place, as stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

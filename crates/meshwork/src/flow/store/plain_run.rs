@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use meshwork_flow::run::End;
 use meshwork_model::keys::context::JobKey;
 use meshwork_model::route::Route;
 use meshwork_model::stored;
@@ -12,7 +13,6 @@ use super::node::place;
 use super::results::ResultSlot;
 use super::step::Step;
 use super::view::View;
-use crate::flow::run::End;
 
 /// Pause before the first retry without `backoff`, as for other jobs. It doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);

@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use meshwork_broker::flow::{Flows, MAX_MOVES};
+use meshwork_flow::expr::output_value;
+use meshwork_flow::run::{Decider, End, FlowState, Phase};
 use meshwork_model::flow::limits::MAX_RESULTS;
 use meshwork_model::flow::{Node, Plan, Work};
 use serde_json::Value;
 
 use super::view::View;
 use super::{FlowError, output, output_text};
-use crate::flow::expr::output_value;
-use crate::flow::run::{Decider, End, FlowState, Phase};
 
 /// Place of a result: a job, or one of its items.
 pub(super) type ResultSlot = (usize, Option<usize>);

@@ -4,6 +4,7 @@
 //! have the new generation do not change. So another step continues after a crash.
 
 use meshwork_broker::flow::{MAX_MOVES, Retried, StepDone};
+use meshwork_flow::run::{Decider, FlowEnd, ItemRun, JobRun, RetryError, RetryFrom, renew, retry};
 use meshwork_macros::boxed;
 use meshwork_model::keys::context::{ActorId, FlowId};
 use serde_json::json;
@@ -13,7 +14,6 @@ use super::node::{self, place};
 use super::step::Step;
 use super::view::{self, View};
 use super::{FlowClient, FlowError};
-use crate::flow::run::{Decider, FlowEnd, ItemRun, JobRun, RetryError, RetryFrom, renew, retry};
 
 impl FlowClient {
     /// Runs these jobs of an ended flow again, with all jobs that depend on them or that the end of the flow cancelled

@@ -1,6 +1,7 @@
 //! Flows of a context, as one actor. Each call checks a permission, and each change is in the audit trail.
 
 use meshwork_broker::flow::{Answered, Approval, FlowFields};
+use meshwork_flow::run::RetryFrom;
 use meshwork_macros::boxed;
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::flow::{Plan, Work};
@@ -9,7 +10,6 @@ use meshwork_model::keys::context::{ActorId, FlowId, JobKey};
 use super::{FlowClient, FlowError, node, view};
 use crate::Client;
 use crate::context::{Acting, Caller, ContextHandle};
-use crate::flow::run::RetryFrom;
 
 /// Flows of a context for the holder of a key, who can answer approvals only in their own name.
 ///

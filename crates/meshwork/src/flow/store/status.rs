@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use meshwork_broker::flow::{FlowFields, Flows, MAX_MOVES};
+use meshwork_flow::graph::Bar;
+use meshwork_flow::run::{End, Phase};
 use meshwork_model::flow::Plan;
 use meshwork_model::keys::context::{FlowId, JobKey};
 use meshwork_model::time;
@@ -12,7 +14,6 @@ use serde_json::Value;
 use super::step::JSON_OUTPUTS;
 use super::view::{self, View};
 use super::{FlowError, is_final, output};
-use crate::flow::run::{End, Phase};
 
 /// Status of a flow.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -123,6 +124,32 @@ impl FlowView {
     #[must_use]
     pub fn job(&self, name: &str) -> Option<&JobView> {
         self.jobs.iter().find(|job| job.name == name)
+    }
+
+    /// Returns the bars of its waterfall: the jobs and items that have started.
+    #[must_use]
+    pub fn bars(&self) -> Vec<Bar> {
+        let ms = |text: &Option<String>| text.as_deref().and_then(time::parse_iso);
+        let mut bars = Vec::new();
+        for job in &self.jobs {
+            let items = job.items.iter().enumerate().map(|(at, item)| {
+                let name = format!("{}[{at}]", job.name);
+                (name, item.status, &item.started_at, &item.ended_at)
+            });
+            let own = (job.name.clone(), job.status, &job.started_at, &job.ended_at);
+            for (name, status, started, ended) in std::iter::once(own).chain(items) {
+                let Some(start_ms) = ms(started) else {
+                    continue;
+                };
+                bars.push(Bar {
+                    name,
+                    status: status.to_owned(),
+                    start_ms,
+                    end_ms: ms(ended),
+                });
+            }
+        }
+        bars
     }
 }
 
@@ -245,7 +272,7 @@ pub(super) async fn read(flows: &Flows, id: FlowId) -> Result<FlowView, FlowErro
     let of_json: BTreeSet<String> = serde_json::from_str(of_json).unwrap_or_default();
     let value = |(name, text): (&String, &String)| {
         let value = match of_json.contains(name) {
-            true => crate::flow::expr::output_value(text),
+            true => meshwork_flow::expr::output_value(text),
             false => Value::String(text.clone()),
         };
         (name.clone(), value)

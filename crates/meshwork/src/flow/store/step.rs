@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use meshwork_broker::flow::{FlowFields, FlowLease, Flows, MAX_MOVES, Moves, StepDone};
+use meshwork_flow::run::{Decider, Decision, End, FlowEnd, Prepared, Stop};
 use meshwork_model::context::field::DEPENDENDS;
 use meshwork_model::flow::Plan;
 use meshwork_model::flow::limits::MAX_ITEMS;
@@ -20,7 +21,6 @@ use super::scheduled;
 use super::sender::{SENT, SINCE, Sender};
 use super::view::{self, View};
 use super::without_plan;
-use crate::flow::run::{Decider, Decision, End, FlowEnd, Prepared, Stop};
 
 /// Approximate limit of the bytes in one commit, which blocks all other calls of the server.
 const MOST_BYTES: usize = 1024 * 1024;

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use meshwork_broker::flow::StepDone;
+use meshwork_flow::run::{Decision, End};
 use meshwork_model::state::Status;
 
 use super::FlowError;
 use super::results::ResultSlot;
 use super::step::Step;
 use super::view::View;
-use crate::flow::run::{Decision, End};
 
 /// Time that a runner without a lease has to end a job after a cancel request, as for Meshwork's scripts after SIGTERM.
 /// The runner may ignore the request, and the flow does not wait longer.

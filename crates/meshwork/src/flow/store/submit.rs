@@ -1,6 +1,8 @@
 //! Submits a flow: checks the plan, and stores it with a job for each node.
 
 use meshwork_broker::flow::{FlowJob, MAX_MOVES, NewFlow, Stored};
+use meshwork_flow::run::Decider;
+use meshwork_flow::times;
 use meshwork_macros::boxed;
 use meshwork_model::context::MessageType;
 use meshwork_model::flow::{Node, Plan, Run, Wait, Work};
@@ -8,8 +10,6 @@ use meshwork_model::keys::context::{ActorId, FlowId};
 use serde_json::json;
 
 use super::{FlowClient, FlowError, node};
-use crate::flow::run::Decider;
-use crate::flow::times;
 
 /// Approximate limit of the bytes of jobs in one call.
 const MOST_BYTES: usize = 1024 * 1024;

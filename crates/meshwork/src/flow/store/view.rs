@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use meshwork_broker::flow::{FlowFields, Flows, Nodes};
+use meshwork_flow::run::{End, FlowState, ItemRun, Phase, RetryFrom, Stop};
 use meshwork_model::flow::Plan;
 use meshwork_model::keys::context::{ActorId, FlowId, JobKey};
 use serde_json::Value;
@@ -10,7 +11,6 @@ use serde_json::Value;
 use super::adopt::is_plain;
 use super::node::{self, Seen};
 use super::{FlowError, is_final};
-use crate::flow::run::{End, FlowState, ItemRun, Phase, RetryFrom, Stop};
 
 /// An item of a `foreach`: its place, phase and generation, and the number of its end.
 type Item = (usize, Phase, u32, Option<u64>);

@@ -20,8 +20,8 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::Error;
-use crate::span::Subject;
 use crate::wait_pool::{PooledConnection, WaitPool};
+use meshwork_worker::span::Subject;
 
 /// Pause between two polls of a missing result without a subscription: the first, and the longest.
 const POLL: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));

@@ -21,14 +21,14 @@ use tracing::Span;
 use super::state::BananasProtocol;
 use super::{Foreign, left, maintenance};
 use crate::protocol::handlers::Entry;
-use crate::span::Subject;
-use crate::worker::exchange::{Completed, Exchanged, FetchRequest};
-use crate::worker::fetched::Fetched;
-use crate::worker::in_flight::InFlight;
-use crate::worker::protocol::{Failed, FailedRun, Intake, Prepared, Renewed, Step, Waited};
-use crate::worker::task::Completion;
-use crate::worker::{Config, Protocol};
 use meshwork_runtime::Runtime;
+use meshwork_worker::Completion;
+use meshwork_worker::Fetched;
+use meshwork_worker::InFlight;
+use meshwork_worker::span::Subject;
+use meshwork_worker::{Completed, Exchanged, FetchRequest};
+use meshwork_worker::{Config, Protocol};
+use meshwork_worker::{Failed, FailedRun, Intake, Prepared, Renewed, Step, Waited};
 
 /// Greatest length of an error in a record, in bytes, with the details of the failure.
 const MAX_ERROR: usize = 64 * 1024;
@@ -47,7 +47,7 @@ impl BananasProtocol {
             .iter()
             .zip(&texts)
             .map(|(one, text)| bananas::Completion {
-                claimed: &one.task.job,
+                claimed: one.job(),
                 result: Some(&**text).filter(|text| !text.is_empty()),
                 took: one.took,
             });

@@ -8,7 +8,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::client::new_id;
 use super::state::BananasProtocol;
-use crate::worker::dedicated_thread::{Never, best_effort};
+use meshwork_worker::dedicated_thread::{Never, best_effort};
 
 /// Pause between two checks of delayed jobs, since clients of Bananas send no wakeup.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -21,13 +21,13 @@ use tokio::sync::watch;
 
 use super::handlers::Handlers;
 use crate::handler::function::{self, Handler};
-use crate::worker::{self, Config, Engine, Identity, LogFolders};
 use crate::{Error, local_name};
+use meshwork_worker::{Config, Engine, Identity, LogFolders};
 
 pub use super::handlers::{HandlerError, UnknownScript};
-pub use crate::worker::{MAX_CONCURRENCY, TIMEOUT as JOB_TIMEOUT, WorkerHandle};
 pub use client::{Client, Request};
 pub use meshwork_model::keys::bananas::BananasKeys;
+pub use meshwork_worker::{MAX_CONCURRENCY, TIMEOUT as JOB_TIMEOUT, WorkerHandle};
 use state::BananasProtocol;
 
 /// Policy for a foreign job on a list without a route while no worker of Meshwork serves its route. (Otherwise the job
@@ -200,7 +200,7 @@ impl Worker {
             behind: tokio::sync::Mutex::default(),
         };
         let engine = Engine::new(protocol, self.config, LogFolders::default());
-        Ok(worker::start_engine(engine)?)
+        Ok(meshwork_worker::start_engine(engine)?)
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::Foreign;
 use crate::protocol::handlers::Handlers;
-use crate::worker::Identity;
+use meshwork_worker::Identity;
 
 /// Pause between two scans for foreign jobs on queues without a route.
 const PLAIN_RESTS: Duration = Duration::from_secs(1);

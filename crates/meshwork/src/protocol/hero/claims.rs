@@ -11,12 +11,12 @@ use meshwork_broker::{
 
 use super::state::HeroProtocol;
 use super::subscription::ClaimOrder;
-use crate::worker::config::Config;
-use crate::worker::exchange::{Completed, FetchRequest};
-use crate::worker::fetched::Fetched;
-use crate::worker::protocol::Waited;
-use crate::worker::task::Completion;
 use meshwork_runtime::{ActionCaller, Runtime};
+use meshwork_worker::Completion;
+use meshwork_worker::Config;
+use meshwork_worker::Fetched;
+use meshwork_worker::Waited;
+use meshwork_worker::{Completed, FetchRequest};
 
 impl HeroProtocol {
     /// Returns the runtime of a queue's jobs. The queue names the type; a foreign record may not.
@@ -106,7 +106,7 @@ impl HeroProtocol {
 /// Returns a result in the form of the broker.
 pub(super) fn result(completion: &Completion<Claimed>) -> complete::Completion<'_> {
     complete::Completion {
-        claimed: &completion.task.job,
+        claimed: completion.job(),
         output: &completion.output,
         stdout: &completion.stdout,
         stderr: &completion.stderr,

@@ -9,9 +9,9 @@ use tokio::sync::watch;
 use super::maintenance::{LEADS_FOR, Leadership, POLL_EVERY};
 use super::pool::Member;
 use super::state::HeroProtocol;
-use crate::worker::dedicated_thread::{Never, best_effort};
-use crate::worker::in_flight::InFlight;
-use crate::worker::protocol::Queues;
+use meshwork_worker::InFlight;
+use meshwork_worker::Queues;
+use meshwork_worker::dedicated_thread::{Never, best_effort};
 
 /// Polls until the connection breaks. A cancel request waits for the next poll. In a pool, a context is polled only
 /// while jobs run, after a look that found work, and every few minutes.

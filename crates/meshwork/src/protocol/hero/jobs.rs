@@ -32,15 +32,14 @@ use super::registry::reclaim_dead;
 use super::run_sandbox::RunSandbox;
 use super::state::HeroProtocol;
 use super::subscription::{Lists, base_of};
-use crate::worker::exchange::{Exchanged, FetchRequest};
-use crate::worker::in_flight::InFlight;
-use crate::worker::protocol::{
-    Failed, FailedRun, Intake, Prepared, RIGHTS_FOR, Renewed, Step, Waited,
-};
-use crate::worker::{Config, Protocol, task::Completion};
-use crate::{Batch, span};
+use crate::Batch;
 use meshwork_runtime as runtime;
 use meshwork_runtime::Runtime;
+use meshwork_worker::InFlight;
+use meshwork_worker::span;
+use meshwork_worker::{Completion, Config, Protocol};
+use meshwork_worker::{Exchanged, FetchRequest};
+use meshwork_worker::{Failed, FailedRun, Intake, Prepared, RIGHTS_FOR, Renewed, Step, Waited};
 
 /// Limit of the release of the worker's name, which also expires.
 const DEPART: Duration = Duration::from_millis(500);
@@ -350,7 +349,7 @@ impl Protocol for HeroProtocol {
         let queues = queues.filter(|_| !is_pooled);
         let listener = Listener {
             worker: self.identity.worker(),
-            queues: queues.map_or(&[], crate::worker::protocol::Queues::names),
+            queues: queues.map_or(&[], meshwork_worker::Queues::names),
         };
         let renewal = Renewal {
             held: jobs,

@@ -39,11 +39,11 @@ use crate::context::{ContextHandle, Identity as Actor};
 use crate::flow::{PlainEnv, Sender, Stepper};
 use crate::handler::function::{self, Handler};
 use crate::handler::group::{BatchOptions, GroupHandler, group_handler};
-use crate::worker::{self, Config, Engine, Identity, LogFolders, Prefetch, WorkerHandle};
 use crate::{Client, Error, handler};
 use maintenance::NextDue;
 use meshwork_runtime as runtime;
 use meshwork_runtime::{Runtime, SandboxPolicy};
+use meshwork_worker::{Config, Engine, Identity, LogFolders, Prefetch, WorkerHandle};
 pub use pool::{MAX_POOL, WorkerPool};
 use pool::{Member, MemberKeys};
 use registry::Present;
@@ -414,7 +414,7 @@ impl Worker {
             Some(parts) => engine.sharing(parts),
             None => engine,
         };
-        Ok(worker::start_engine(engine)?.beside(flows))
+        Ok(meshwork_worker::start_engine(engine)?.beside(flows))
     }
 }
 

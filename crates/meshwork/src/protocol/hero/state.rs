@@ -13,8 +13,8 @@ use super::registry::Present;
 use super::subscription::{Lists, Subscriptions};
 use crate::client::ObjectAccess;
 use crate::flow::PlainEnv;
-use crate::worker::Identity;
 use meshwork_runtime::{CallActions, Runtime, SandboxPolicy};
+use meshwork_worker::Identity;
 
 /// The protocol of Hero, for one worker.
 pub(super) struct HeroProtocol {

@@ -10,7 +10,7 @@ use meshwork_model::name::{ActorId, RoutingKey, ScriptType};
 use meshwork_model::route::routes::Routes;
 use meshwork_model::route::{Listen, Priority};
 
-use crate::worker::protocol::Queues;
+use meshwork_worker::Queues;
 
 /// Every eighth claim that returns jobs has the reverse order, so that no queue starves.
 const REVERSE_EVERY: usize = 8;

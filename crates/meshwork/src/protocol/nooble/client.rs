@@ -16,8 +16,8 @@ use super::replies::{CallAnswer, Reader, Replies};
 use super::request::{Request, new_id, now};
 use super::subscribe::Subscription;
 use super::{Error, WAITS_FOR_CALLBACK};
-use crate::span::Subject;
-use crate::worker::config::LONGEST;
+use meshwork_worker::LONGEST;
+use meshwork_worker::span::Subject;
 
 /// A client of one service; cheap to clone. Clones share their connections.
 #[derive(Clone)]

@@ -7,7 +7,7 @@ use meshwork_broker::conn::{ConnectError, TargetError};
 use meshwork_model::nooble::{Data, ErrorDetail, InvalidData, InvalidEnvelope};
 use meshwork_model::outcome::{Failure, FailureKind};
 
-use crate::failure::Reason;
+use meshwork_worker::Reason;
 
 /// Error type and code of Nooble4 for errors of handlers without their own.
 pub(super) const PROCESSING: (&str, &str) = ("ProcessingError", "HANDLER_EXECUTION_ERROR");
@@ -120,7 +120,7 @@ pub enum Error {
     },
     /// A setting of a service is outside of its limits; nothing was started.
     #[error(transparent)]
-    Setting(#[from] crate::worker::InvalidSetting),
+    Setting(#[from] meshwork_worker::InvalidSetting),
     /// The system has no thread left.
     #[error("a service cannot be started: {0}")]
     Thread(#[from] std::io::Error),

@@ -31,14 +31,14 @@ use super::request::{span as span_id, traceparent};
 use super::script_calls::ScriptCalls;
 use super::state::NoobleProtocol;
 use super::tidy;
-use crate::span::Subject;
-use crate::worker::exchange::{Exchanged, FetchRequest};
-use crate::worker::in_flight::InFlight;
-use crate::worker::protocol::{Failed, FailedRun, Intake, Prepared, Renewed, Step, Waited};
-use crate::worker::task::Completion;
-use crate::worker::{Config, Protocol};
 use meshwork_runtime::clock::host_micros;
 use meshwork_runtime::{ActionCaller, CallActions, Inputs};
+use meshwork_worker::Completion;
+use meshwork_worker::InFlight;
+use meshwork_worker::span::Subject;
+use meshwork_worker::{Config, Protocol};
+use meshwork_worker::{Exchanged, FetchRequest};
+use meshwork_worker::{Failed, FailedRun, Intake, Prepared, Renewed, Step, Waited};
 
 /// Name of the input of a callback's script with the record of its request.
 const REQUEST_INPUT: &str = "request";
@@ -176,9 +176,7 @@ impl Protocol for NoobleProtocol {
         results: &[Completion<Arc<Message>>],
         fetch: Option<&FetchRequest>,
     ) -> Exchanged<Arc<Message>> {
-        let finished = results
-            .iter()
-            .map(|one| self.finish(&one.task.job, one.took));
+        let finished = results.iter().map(|one| self.finish(one.job(), one.took));
         let completed = join_all(finished).await.into_iter().collect();
         let fetched = match fetch {
             Some(request) => Some(self.claim(request).await),

@@ -9,7 +9,7 @@ use meshwork_broker::nooble::{MAX_WAIT, Nooble};
 use tokio::time::sleep;
 
 use super::queue::Queue;
-use crate::worker::dedicated_thread::{Never, best_effort};
+use meshwork_worker::dedicated_thread::{Never, best_effort};
 
 /// Longest pause between two checks of retries, since another process may have added one.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -52,8 +52,8 @@ use tidy::Ends;
 
 use super::handlers::Entry;
 pub use super::handlers::{HandlerError, UnknownScript};
-use crate::worker::{self, Config, Engine, LogFolders};
-pub use crate::worker::{MAX_CONCURRENCY, WorkerHandle as ServiceHandle};
+use meshwork_worker::{Config, Engine, LogFolders};
+pub use meshwork_worker::{MAX_CONCURRENCY, WorkerHandle as ServiceHandle};
 
 /// Default number of attempts of an action without a waiting caller.
 const RUNS: u32 = 3;
@@ -294,7 +294,7 @@ impl Service {
             leaves: AtomicBool::new(false),
         };
         let engine = Engine::new(protocol, self.config, LogFolders::default());
-        Ok(worker::start_engine(engine)?)
+        Ok(meshwork_worker::start_engine(engine)?)
     }
 }
 

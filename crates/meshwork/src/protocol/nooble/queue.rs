@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use meshwork_broker::nooble::{Received, Source};
 
 use super::handler::Handlers;
-use crate::worker::config::HEARTBEATS;
+use meshwork_worker::HEARTBEATS;
 
 /// Number of searches, one heartbeat apart, for messages that were delivered while a connection broke. A blocking read
 /// may continue on the server for less than two renewals. A message of a list is taken if it is unknown twice, one of a

@@ -18,8 +18,8 @@ use super::guard::reading;
 use super::message::Message;
 use super::request::{comes_from, new_id, span as span_id, task_of};
 use super::state::NoobleProtocol;
-use crate::worker::exchange::Completed;
-use crate::worker::protocol::{Failed, FailedRun};
+use meshwork_worker::Completed;
+use meshwork_worker::{Failed, FailedRun};
 
 /// Greatest length of a stored error, in bytes, with the details of the failure.
 const MAX_ERROR: usize = 16 * 1024;

@@ -11,9 +11,9 @@ use meshwork_broker::{BlockingConn, Error};
 use super::message::Message;
 use super::queue::Queue;
 use super::state::NoobleProtocol;
-use crate::worker::exchange::FetchRequest;
-use crate::worker::fetched::Fetched;
-use crate::worker::protocol::Intake;
+use meshwork_worker::FetchRequest;
+use meshwork_worker::Fetched;
+use meshwork_worker::Intake;
 
 /// Greatest number of messages of one call, since other services share the queue.
 const MOST: usize = 32;

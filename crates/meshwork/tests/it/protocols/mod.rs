@@ -52,7 +52,7 @@ async fn open(client: &redis::Client) -> redis::RedisResult<MultiplexedConnectio
     made.await
 }
 
-async fn start(url: &str, name: &str, config: Config) -> Result<WorkerHandle, meshwork::Error> {
+async fn start(url: &str, name: &str, config: Config) -> Result<WorkerHandle, worker::StartError> {
     let client = redis::Client::open(url).unwrap();
     let conn = open(&client).await.unwrap();
     let toy = Toy {
@@ -174,7 +174,7 @@ async fn a_lease_of_nothing_is_refused() {
     let mut config = config();
     config.lease = Duration::ZERO;
     let refused = start(&database.url(), "toy", config).await.unwrap_err();
-    let meshwork::Error::Setting(InvalidSetting { name, .. }) = refused else {
+    let worker::StartError::Setting(InvalidSetting { name, .. }) = refused else {
         panic!("{refused}");
     };
     assert_eq!(name, "lease");

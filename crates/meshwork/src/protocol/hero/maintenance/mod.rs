@@ -20,8 +20,8 @@ use meshwork_broker::{Broker, Error, LeaderTask, Rescue, Retention};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use crate::worker::dedicated_thread::{Never, best_effort};
 pub(super) use leader::{LEADS_FOR, Leadership, POLL_EVERY};
+use meshwork_worker::dedicated_thread::{Never, best_effort};
 pub(super) use promoter::{NextDue, wait_for_wakeups};
 use task::{Ran, Task, TaskList};
 

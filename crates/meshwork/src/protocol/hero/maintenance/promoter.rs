@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::leader::POLL_EVERY;
 use super::task::{Outcome, Task};
-use crate::worker::dedicated_thread::Never;
+use meshwork_worker::dedicated_thread::Never;
 
 /// Resolution of the server's clock: a job is due when its millisecond is over.
 pub(super) const TICK: Duration = Duration::from_millis(1);

@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use meshwork_broker::{Error, LeaderTask, Outages};
 use tokio::time::Instant;
 
-use crate::worker::dedicated_thread::best_effort;
+use meshwork_worker::dedicated_thread::best_effort;
 
 /// A task of maintenance. Its state may be lost with the worker; another worker continues.
 pub(crate) trait Task: Send {

@@ -14,9 +14,9 @@ use super::super::registry::reclaim_dead;
 use super::super::subscription::{Lists, Subscriptions};
 use super::PoolState;
 use super::watches::{Session, Watch};
-use crate::worker::capacity::demand::Demand;
-use crate::worker::dedicated_thread::within;
-use crate::worker::protocol::{Queues, RIGHTS_FOR};
+use meshwork_worker::Demand;
+use meshwork_worker::dedicated_thread::within;
+use meshwork_worker::{Queues, RIGHTS_FOR};
 
 /// Longest time between two maintenance calls of an idle context. Tasks that the poller does not check, such as
 /// retention, run this often.

@@ -14,10 +14,10 @@ use tokio::sync::OnceCell;
 
 use crate::Error;
 use crate::context::{ContextHandle, Node};
-use crate::worker::capacity::slots::Slots;
-use crate::worker::dedicated_thread::{Host, Thread};
-use crate::worker::engine::SharedParts;
 pub(super) use member::{Member, MemberKeys};
+use meshwork_worker::SharedParts;
+use meshwork_worker::Slots;
+use meshwork_worker::dedicated_thread::{Host, Thread};
 use watches::{Reports, Session, Watches};
 
 /// Greatest number of contexts of one pool.

@@ -13,7 +13,7 @@ use meshwork_model::keys::context::ContextLayout;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::worker::dedicated_thread::within;
+use meshwork_worker::dedicated_thread::within;
 
 /// Time for which the owners of the slots of a cluster are used for new sessions.
 const OWNERS_FOR: Duration = Duration::from_secs(1);

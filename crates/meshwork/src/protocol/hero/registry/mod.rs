@@ -20,9 +20,9 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::Error;
-use crate::worker::Faults;
-use crate::worker::dedicated_thread::{Never, best_effort, within};
-use crate::worker::in_flight::InFlight;
+use meshwork_worker::Faults;
+use meshwork_worker::InFlight;
+use meshwork_worker::dedicated_thread::{Never, best_effort, within};
 
 pub(super) use dead::reclaim_dead;
 use policy::Policy;

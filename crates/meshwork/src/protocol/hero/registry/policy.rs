@@ -6,7 +6,7 @@ use meshwork_broker::Broker;
 use tokio::time::Instant;
 
 use super::CALL;
-use crate::worker::dedicated_thread::within;
+use meshwork_worker::dedicated_thread::within;
 
 /// Interval of checks: an operator changes the policy rarely, and a check reads one section of `INFO`.
 const EVERY: Duration = Duration::from_secs(15);

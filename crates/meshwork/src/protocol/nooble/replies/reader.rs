@@ -10,7 +10,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::{END, Replies, give_up};
-use crate::worker::pipelined_reads::PipelinedReads;
+use meshwork_worker::PipelinedReads;
 
 /// Longest single blocking read; a dropped client stops reading within it.
 const SLICE: Duration = Duration::from_secs(2);
