@@ -26,6 +26,12 @@ const WRITE: &str = "MESHWORK_WRITE_DOCS";
 /// The public API, one item per line.
 const API: &str = "crates/meshwork/api.txt";
 
+/// Features of the library that are recorded.
+const FEATURES: &str = "mesh,passphrase,sal";
+
+/// Crates of which the library exports items again.
+const BELOW: [&str; 3] = ["runtime", "worker", "flow"];
+
 /// Items whose documentation has no example and no link to one.
 const NO_EXAMPLE: &str = "crates/meshwork/api-without-example.txt";
 
@@ -45,21 +51,20 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Failure> {
         eprintln!("{API} was recorded with {RECORDED_WITH}: it is not compared with {version}");
         return Ok(());
     }
-    let json = describe(workspace)?;
-    let api = Builder::from_rustdoc_json(&json)
-        .omit_blanket_impls(true)
-        .omit_auto_trait_impls(true)
-        .omit_auto_derived_impls(true)
-        .build()
-        .map_err(|error| Failure::new(format!("{}: {error}", json.display())))?;
-    let text = fs::read_to_string(&json).map_err(|error| Failure::new(error.to_string()))?;
-    let crate_: Value =
-        serde_json::from_str(&text).map_err(|error| Failure::new(error.to_string()))?;
-    let lines: String = without_example(&crate_)
-        .iter()
-        .map(|path| format!("{path}\n"))
-        .collect();
-    let records = [(API, api.to_string()), (NO_EXAMPLE, lines)];
+    let json = describe(workspace, "meshwork", &["--features", FEATURES])?;
+    let mut api = lines(&json)?;
+    let mut lacking = without_example(&read_json(&json)?, "meshwork");
+    for below in BELOW {
+        let json = describe(workspace, &format!("meshwork-{below}"), &[])?;
+        let module = format!("meshwork_{below}");
+        let is_exported = |line: &String| is_exported(line, &module, &api);
+        let without = without_example(&read_json(&json)?, &module).into_iter();
+        lacking.extend(without.filter(is_exported));
+        let shown: Vec<_> = lines(&json)?.into_iter().filter(is_exported).collect();
+        api.extend(shown);
+    }
+    let lines = lacking.iter().map(|path| format!("{path}\n")).collect();
+    let records = [(API, api.concat()), (NO_EXAMPLE, lines)];
     let compared = records
         .iter()
         .map(|(file, now)| compare(&workspace.root.join(file), file, now));
@@ -73,23 +78,49 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Failure> {
     }
 }
 
-/// Returns rustdoc's description of the library.
-fn describe(workspace: &Workspace) -> Result<PathBuf, Failure> {
+/// Returns rustdoc's description of a package.
+fn describe(workspace: &Workspace, package: &str, features: &[&str]) -> Result<PathBuf, Failure> {
     let script = workspace.target("rustdoc-json");
     fs::write(&script, RUSTDOC)
         .and_then(|()| fs::set_permissions(&script, fs::Permissions::from_mode(0o755)))
         .map_err(|error| Failure::new(format!("{}: {error}", script.display())))?;
-    let mut command = workspace.cargo(&["rustdoc", "-p", "meshwork", "--lib"]);
-    command.args([
-        "--features",
-        "mesh,passphrase,sal",
-        "--",
-        "-Z",
-        "unstable-options",
-    ]);
-    command.args(["--output-format", "json"]);
+    let mut command = workspace.cargo(&["rustdoc", "-p", package, "--lib"]);
+    command.args(features);
+    command.args(["--", "-Z", "unstable-options", "--output-format", "json"]);
     process::run_quoting(command.env("RUSTDOC", &script), LIMIT)?;
-    Ok(workspace.built().with_file_name("doc/meshwork.json"))
+    let file = format!("doc/{}.json", package.replace('-', "_"));
+    Ok(workspace.built().with_file_name(file))
+}
+
+/// Reads a description.
+fn read_json(json: &Path) -> Result<Value, Failure> {
+    let text = fs::read_to_string(json).map_err(|error| Failure::new(error.to_string()))?;
+    serde_json::from_str(&text).map_err(|error| Failure::new(error.to_string()))
+}
+
+/// Returns the public API of a description, one item per line.
+fn lines(json: &Path) -> Result<Vec<String>, Failure> {
+    let api = Builder::from_rustdoc_json(json)
+        .omit_blanket_impls(true)
+        .omit_auto_trait_impls(true)
+        .omit_auto_derived_impls(true)
+        .build()
+        .map_err(|error| Failure::new(format!("{}: {error}", json.display())))?;
+    Ok(api.items().map(|item| format!("{item}\n")).collect())
+}
+
+/// Returns true if the first path of `module` in a line is that of an item which `api` exports again.
+fn is_exported(line: &str, module: &str, api: &[String]) -> bool {
+    let Some((_, path)) = line.split_once(&format!("{module}::")) else {
+        return false;
+    };
+    let end = path.find(|c: char| !c.is_alphanumeric() && c != '_');
+    let name = &path[..end.unwrap_or(path.len())];
+    let again = |line: &String| {
+        let path = line.trim_end().strip_prefix("pub use meshwork::");
+        path.and_then(|path| path.rsplit("::").next()) == Some(name)
+    };
+    api.iter().any(again)
 }
 
 /// Compares a record, or writes it.
@@ -119,7 +150,8 @@ fn hidden(workspace: &Workspace) -> Result<(), Failure> {
             .map_err(|error| Failure::new(format!("{}: {error}", path.display())))
     };
     let mut found = BTreeSet::new();
-    let mut folders = vec![workspace.root.join("crates/meshwork/src")];
+    let folder = |name: &&str| workspace.root.join(format!("crates/{name}/src"));
+    let mut folders: Vec<_> = ["meshwork"].iter().chain(&BELOW).map(folder).collect();
     while let Some(folder) = folders.pop() {
         let entries = fs::read_dir(&folder).map_err(|error| Failure::new(error.to_string()))?;
         for path in entries.flatten().map(|entry| entry.path()) {
@@ -162,9 +194,9 @@ fn hidden_items(source: &str) -> Vec<String> {
 }
 
 /// Returns the paths of the public items that have no example and link to no item with one.
-fn without_example(crate_: &Value) -> BTreeSet<String> {
+fn without_example(crate_: &Value, name: &str) -> BTreeSet<String> {
     let mut lacking = BTreeSet::new();
-    let mut modules = vec![(crate_["root"].to_string(), "meshwork".to_owned())];
+    let mut modules = vec![(crate_["root"].to_string(), name.to_owned())];
     let mut seen = BTreeSet::new();
     while let Some((module, path)) = modules.pop() {
         for id in ids(&crate_["index"][&module]["inner"]["module"]["items"]) {
@@ -219,6 +251,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn items_that_are_exported_again_are_shown() {
+        let api = ["pub use meshwork::worker::Step\n".to_owned()];
+        let shown = |line| is_exported(line, "meshwork_worker", &api);
+        assert!(shown("pub struct meshwork_worker::Step\n"));
+        assert!(shown("pub meshwork_worker::Step::Now(u64)\n"));
+        assert!(!shown("pub struct meshwork_worker::Steps\n"));
+        assert!(!shown(
+            "pub fn meshwork_worker::bounded(a: meshwork_worker::Step)\n"
+        ));
+        assert!(!shown("pub struct meshwork::Step\n"));
+    }
+
+    #[test]
     fn hidden_items_have_names() {
         let source = "#[doc(hidden)]\npub use client::Placed;\n#[doc(hidden)]\npub mod check;\n\
                       #[doc(hidden)]\npub async fn stop_by(self) {}\n";
@@ -237,7 +282,7 @@ mod tests {
             "5": kind("trait", "See [X].", json!({"X": 2})),
             "6": kind("constant", "", json!({})),
         }});
-        let lacking: Vec<_> = without_example(&crate_).into_iter().collect();
+        let lacking: Vec<_> = without_example(&crate_, "meshwork").into_iter().collect();
         assert_eq!(lacking, ["meshwork::Renamed"]);
     }
 }

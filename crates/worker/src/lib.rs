@@ -7,7 +7,6 @@
 //! failures. [`in_flight`] has all claimed jobs; [`heartbeat`] renews their leases on its own thread. The lease of a run refuses to start a job when it may be over. [`capacity::exclusive`]
 //! lets a job run alone. [`readiness`] pauses runtimes that cannot start runs, and [`probing`] checks them. [`handle`] starts and shuts down a worker; [`health`] and [`meter`] observe it.
 
-mod batch;
 mod capacity;
 mod completer;
 mod config;

@@ -54,7 +54,7 @@ pub enum Outcome {
     Permanent,
     /// It was cancelled.
     Stopped,
-    /// It runs again later, by its own wish.
+    /// It runs again later, as its handler decided.
     Snoozed,
     /// It could not start.
     NotStarted,

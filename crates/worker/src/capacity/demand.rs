@@ -38,7 +38,7 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Creates a demand without wishes.
+    /// Creates a demand that asks for nothing.
     #[must_use]
     pub fn new() -> Self {
         Self {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Fetcher;
-use crate::batch::count;
+use super::batch::count;
 use crate::protocol::Protocol;
 use crate::task::Arrival;
 use meshwork_runtime::lease::Moment;

@@ -2,8 +2,8 @@
 
 use tokio::time::Instant;
 
+use super::batch::batch;
 use super::{FRUITLESS, Fetcher, MOST_CALLS, PARTS, SAFETY};
-use crate::batch::batch;
 use crate::exchange::{Exchange, FetchRequest};
 use crate::protocol::Protocol;
 use meshwork_runtime::lease::Moment;

@@ -3,6 +3,7 @@
 //! [`claims`] has the rules of a call, [`prefetched`] the claimed jobs that wait for a slot.
 
 mod arrivals;
+mod batch;
 mod claims;
 mod prefetched;
 
@@ -19,7 +20,6 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::batch::count;
 use crate::capacity::demand::BlockedQueues;
 use crate::capacity::prefetch::Depth;
 use crate::capacity::slots::Seat;
@@ -32,7 +32,9 @@ use crate::protocol::Protocol;
 use crate::release::release_all;
 use crate::spawner::{Placed, Spawner, Starter};
 use crate::task::{Completion, LeasedJob, RunEvent};
+
 use arrivals::TimedClaim;
+use batch::count;
 use meshwork_runtime::lease::Moment;
 use prefetched::Prefetched;
 

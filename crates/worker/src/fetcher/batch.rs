@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use super::engine::Engine;
-use super::fetched::Fetched;
-use super::protocol::Protocol;
-use super::task::Completion;
+use crate::engine::Engine;
+use crate::fetched::Fetched;
+use crate::protocol::Protocol;
+use crate::task::Completion;
 
 /// Greatest number of bytes of results in a call, since other calls wait while the server reads it.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
