@@ -4,6 +4,7 @@ use meshwork::view::{DeadGroup, DeadGroups, DeadLetterView};
 use meshwork::{DeadCursor, DeadLetter, JobFilter};
 use meshwork_broker::{JobSet, MAX_ITEMS};
 use meshwork_model::job::Job;
+use meshwork_model::outcome::DEAD_REASONS;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::change::{self, Action, ChangedJobs};
@@ -84,7 +85,7 @@ impl ListParams {
         Ok(JobFilter {
             script_type: parse_some("type", self.script_type.as_deref())?,
             queue: queue.map(|name| store.queue(name)).transpose()?,
-            reason: self.reason.clone(),
+            reason: self.reason.as_deref().map(known_reason).transpose()?,
             ..JobFilter::default()
         })
     }
@@ -105,6 +106,17 @@ impl ListParams {
             Ok::<_, OpError>((letters.collect(), next.map(|next| next.to_string())))
         };
         placed.page(self.cursor.as_deref(), limit, read).await
+    }
+}
+
+/// Reads a reason.
+fn known_reason(text: &str) -> Result<String, OpError> {
+    match DEAD_REASONS.contains(&text) {
+        true => Ok(text.to_owned()),
+        false => Err(OpError::invalid(format!(
+            "reason: {text:?} is none: give one of {}",
+            DEAD_REASONS.join(", ")
+        ))),
     }
 }
 

@@ -109,6 +109,11 @@ pub(super) const MCP_SDK: NpmPackages = NpmPackages {
     folder: "",
     file: "@modelcontextprotocol/sdk/package.json",
 };
+/// The same for Python, with a validator of schemas.
+pub(super) const MCP_PYTHON: PythonPackages = PythonPackages {
+    folder: "agents",
+    file: "mcp/__init__.py",
+};
 /// The installer of dependencies of Python scripts.
 pub(super) const UV: PythonPackages = PythonPackages {
     folder: "uv",

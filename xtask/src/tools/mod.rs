@@ -78,6 +78,10 @@ pub(crate) fn prepare(workspace: &Workspace, install: bool, few: bool) -> Tools 
         clients::MCP_SDK.find_or_install(workspace, install),
     );
     report(
+        "mcp for Python",
+        clients::MCP_PYTHON.find_or_install(workspace, python.as_deref(), install),
+    );
+    report(
         "Schemathesis and generators of clients",
         clients::SCHEMATHESIS.find_or_install(workspace, python.as_deref(), install),
     );

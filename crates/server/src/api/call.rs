@@ -13,6 +13,7 @@ use meshwork_model::keys::context::ActorId;
 use meshwork_model::trace::TraceContext;
 use meshwork_ops::{Sessions, Store};
 use sha2::{Digest, Sha256};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::access::{Access, KeyRing};
@@ -76,6 +77,15 @@ fn store_of(
     Store::new(client, caller, Arc::clone(sessions)).confined(access.context(), MOST_PARTS)
 }
 
+/// Progress of a job or a flow.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Progress {
+    /// The part that is done, from 0 to 1.
+    pub(crate) fraction: f64,
+    /// State, and what the job says.
+    pub(crate) text: String,
+}
+
 /// One call of a method.
 #[derive(Debug, Clone)]
 pub struct Call {
@@ -86,6 +96,10 @@ pub struct Call {
     census: Arc<Census>,
     /// True for a page, which many look at for a long time.
     is_of_page: bool,
+    /// True for an agent, who is warned of each type that no worker runs.
+    pub(crate) is_of_agent: bool,
+    /// Takes the progress of what the call waits for, if its caller wants that.
+    pub(crate) steps: Option<Arc<watch::Sender<Progress>>>,
     sessions: Arc<Sessions>,
     pub(crate) nonces: Arc<Nonces>,
     /// Rights of callers.
@@ -113,6 +127,8 @@ impl Call {
             access,
             census: Arc::clone(&shared.census),
             is_of_page: false,
+            is_of_agent: false,
+            steps: None,
             sessions: Arc::clone(&shared.sessions),
             nonces: Arc::clone(&shared.nonces),
             rights: shared.rights.clone(),
@@ -149,6 +165,30 @@ impl Call {
     /// Makes it the call of a page: it requests a scan of all keys at most once in 30 s.
     pub(crate) fn of_page(mut self) -> Self {
         self.is_of_page = true;
+        self
+    }
+
+    /// Makes it the call of an agent.
+    pub(crate) fn of_agent(mut self) -> Self {
+        self.is_of_agent = true;
+        self
+    }
+
+    /// Tells of the progress of what it waits for.
+    pub(crate) fn telling(mut self, steps: watch::Sender<Progress>) -> Self {
+        self.steps = Some(Arc::new(steps));
+        self
+    }
+
+    /// Returns true for a caller without a key, of a server that is no actor.
+    pub(crate) fn is_of_server(&self) -> bool {
+        matches!(self.access, Access::All) && self.own_actor.is_none()
+    }
+
+    /// Makes this the actor of the server.
+    pub(crate) fn with_own_actor(mut self, actor: ActorId) -> Self {
+        self.own_actor = Some(actor);
+        self.store = store_of(&self.client, &self.access, self.own_actor, &self.sessions);
         self
     }
 

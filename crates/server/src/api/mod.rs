@@ -15,6 +15,7 @@ mod method;
 mod methods;
 mod nonces;
 mod place;
+mod progress;
 mod recent;
 pub(crate) mod rights;
 pub(crate) mod rpc;
@@ -23,7 +24,7 @@ pub(crate) mod topic;
 
 pub use access::{Access, KeyRing, new_key};
 pub use call::Call;
-pub(crate) use call::Calls;
+pub(crate) use call::{Calls, Progress};
 pub use error::{ApiError, Code};
 pub use hero::{Dialect, HERO, HeroMethod};
 pub use http::{Api, ApiLimits, PROFILE};

@@ -33,6 +33,7 @@ use tokio_util::sync::CancellationToken;
 use crate::api::Api;
 use crate::http::Listener;
 use crate::http::guard::{Authenticate, Guard};
+use crate::mcp;
 use figures::Poller;
 use many::ManyChanges;
 use reads::Reads;
@@ -118,7 +119,10 @@ impl Dashboard {
         let pages = self.pages();
         let router = match self.0.options.alone {
             true => pages,
-            false => self.0.api.router().merge(pages),
+            false => {
+                let agents = mcp::routes(&self.0.api);
+                self.0.api.router().merge(agents).merge(pages)
+            }
         };
         let lead = middleware::from_fn_with_state(Arc::clone(&self.0), front::lead);
         let router = router.layer(lead);

@@ -35,6 +35,8 @@ pub enum Tool {
     Ioredis,
     /// The client of the Model Context Protocol for Node.
     McpSdk,
+    /// The client of the Model Context Protocol for Python, with the validator jsonschema.
+    McpPython,
     /// The client redigo for Go.
     Redigo,
     /// The client phpredis.
@@ -76,6 +78,7 @@ impl Tool {
             Self::Uv => "bin/uv",
             Self::Ioredis => "ioredis/package.json",
             Self::McpSdk => "@modelcontextprotocol/sdk/package.json",
+            Self::McpPython => "mcp/__init__.py",
             Self::Redigo => "redigo/redis/doc.go",
             Self::PhpRedis => "redis.so",
             Self::PythonSdk => "httpx/__init__.py",
@@ -105,6 +108,7 @@ impl Tool {
             Self::Uv => "MESHWORK_TEST_UV",
             Self::Ioredis => "MESHWORK_TEST_IOREDIS",
             Self::McpSdk => "MESHWORK_TEST_MCP_SDK",
+            Self::McpPython => "MESHWORK_TEST_MCP_PYTHON",
             Self::Redigo => "MESHWORK_TEST_REDIGO",
             Self::PhpRedis => "MESHWORK_TEST_PHPREDIS",
             Self::PythonSdk => "MESHWORK_TEST_PYTHON_SDK",
@@ -160,6 +164,7 @@ fn unpacked(tool: Tool) -> Option<PathBuf> {
         Tool::Cryptography => "clients/crypto/python",
         Tool::Uv => "clients/uv/python",
         Tool::Ioredis | Tool::McpSdk => "clients/node_modules",
+        Tool::McpPython => "clients/agents/python",
         Tool::PythonSdk => "clients/sdk/python",
         Tool::TypescriptSdk => "clients/sdk/node_modules",
         Tool::Schemathesis => "clients/documents/python",

@@ -10,6 +10,7 @@ use meshwork_model::name::ApiKeyName;
 use meshwork_server::api::{Api, ApiLimits, PROFILE};
 use meshwork_server::http::guard::ALL_BODIES;
 use meshwork_server::http::{Listener, Socket};
+use meshwork_server::mcp;
 use meshwork_server::ui::{Dashboard, Door, Options};
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -133,9 +134,10 @@ impl ListenArgs {
         if let (Some(socket), Some(path)) = (socket, &self.socket) {
             serving.urls.push(format!("unix:{}", path.display()));
             let (api, stop) = (api.clone(), serving.stop.clone());
+            let agents = mcp::routes(&api);
             serving
                 .tasks
-                .spawn(async move { api.serve_socket(socket, stop).await });
+                .spawn(async move { api.serve_socket(socket, agents, stop).await });
         }
         serving.scan.spawn(async move { api.scan().await });
         serving.scan.spawn(async move { dashboard.poll().await });

@@ -1,11 +1,83 @@
 //! `meshwork mcp`, as agents use it.
 
-use std::process::{Command, Stdio};
+use std::fs::File;
+use std::io::{PipeWriter, Write};
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
 
-use meshwork_test_servers::servers::{Tool, need};
+use meshwork_test_servers::servers::RealServer;
 use serde_json::{Value, json};
 
-use crate::common::{Ground, Running, on_all_data};
+use crate::common::{BOUND, Ground, Running, eventually, json as parsed, on_all_data, on_both};
+
+/// An agent that talks to `meshwork mcp`.
+pub(crate) struct Agent {
+    pub(crate) server: Running,
+    input: PipeWriter,
+    calls: u32,
+}
+
+impl Agent {
+    /// Starts one, with further words and variables.
+    pub(crate) fn start(ground: &Ground, words: &[&str], variables: &[(&str, &str)]) -> Self {
+        let (input, agent) = std::io::pipe().unwrap();
+        let input = File::from(OwnedFd::from(input));
+        let mut command = ground.command(&[&["mcp"], words].concat());
+        command.envs(variables.iter().copied());
+        Self {
+            server: Running::with_stdin(command, input),
+            input: agent,
+            calls: 0,
+        }
+    }
+
+    pub(crate) fn send(&mut self, message: &Value) {
+        writeln!(self.input, "{message}").unwrap();
+    }
+
+    pub(crate) fn message(&mut self) -> Value {
+        parsed(&self.server.line())
+    }
+
+    /// Sends a call, and returns its id.
+    fn begin(&mut self, name: &str, arguments: &Value) -> u32 {
+        self.calls += 1;
+        self.send(&request(
+            self.calls,
+            "tools/call",
+            &json!({"name": name, "arguments": arguments}),
+        ));
+        self.calls
+    }
+
+    /// Calls a tool, and returns its data, and whether they are an error.
+    pub(crate) fn call(&mut self, name: &str, arguments: &Value) -> (bool, Value) {
+        let id = self.begin(name, arguments);
+        let answer = self.message();
+        assert_eq!(answer["id"], id, "{answer}");
+        (answer["result"]["isError"] == true, data(&answer))
+    }
+
+    /// Calls a tool that succeeds.
+    fn read(&mut self, name: &str, arguments: &Value) -> Value {
+        let (is_error, data) = self.call(name, arguments);
+        assert!(!is_error, "{name} {arguments}: {data}");
+        data
+    }
+
+    /// Calls a tool that fails, and returns the error.
+    fn error(&mut self, name: &str, arguments: &Value) -> String {
+        let (is_error, data) = self.call(name, arguments);
+        assert!(is_error, "{name} {arguments}: {data}");
+        data.as_str().unwrap().to_owned()
+    }
+
+    /// Ends its input, and waits for the end of the server.
+    fn end(self) {
+        drop(self.input);
+        self.server.ended().ok();
+    }
+}
 
 /// Sends these messages, and returns the responses by their ids.
 fn talk(ground: &Ground, words: &[&str], messages: &[Value]) -> Vec<Value> {
@@ -66,7 +138,8 @@ on_all_data! {
         let tools = answers[2]["result"]["tools"].as_array().unwrap();
         assert!(tools.len() >= 10, "{}", tools.len());
         for tool in tools {
-            assert_eq!(tool["annotations"]["readOnlyHint"], true, "{tool}");
+            let truths = json!({"title": tool["title"], "readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false});
+            assert_eq!(tool["annotations"], truths, "{tool}");
             assert_eq!(tool["inputSchema"]["type"], "object", "{tool}");
         }
     }
@@ -96,42 +169,200 @@ on_all_data! {
         assert_eq!(data(&answers[3])["events"][0]["by"], "mcp");
         assert!(data(&answers[4])["queues"].is_array());
     }
-}
 
-/// The client of the protocol's own SDK.
-#[test]
-fn the_client_of_the_sdk_lists_and_calls_the_tools() {
-    let (Some(sdk), Some(ground)) = (need(Tool::McpSdk), Ground::redis()) else {
-        return;
-    };
-    let folder = sdk.ancestors().nth(3).unwrap();
-    let words = ground.command(&["mcp", "--allow-changes"]);
-    let mut node = Command::new("node");
-    node.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mcp/client.js"));
-    node.arg(words.get_program()).args(words.get_args());
-    for (name, value) in words.get_envs() {
-        if let Some(value) = value {
-            node.env(name, value);
+    fn tools_that_change_say_what_they_may_do(ground: &Ground) {
+        let answers = talk(ground, &["--allow-changes"], &[request(1, "tools/list", &json!({}))]);
+        let tools = answers[0]["result"]["tools"].as_array().unwrap();
+        for (name, is_idempotent, runs_code) in [("create_job", false, true), ("cancel_job", true, false), ("retry_job", false, true)] {
+            let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
+            let hints = &tool["annotations"];
+            assert_eq!((&hints["readOnlyHint"], &hints["destructiveHint"]), (&json!(false), &json!(true)), "{tool}");
+            assert_eq!((&hints["idempotentHint"], &hints["openWorldHint"]), (&json!(is_idempotent), &json!(runs_code)), "{tool}");
         }
     }
-    node.env("NODE_PATH", folder).current_dir(ground.path(""));
-    let done = Running::with_stdin(node, Stdio::null()).ended().ok().json();
-    assert_eq!(done["server"], "meshwork");
-    let tools = done["tools"].as_array().unwrap();
-    for tool in [
-        json!(["get_job", true, false]),
-        json!(["create_job", false, false]),
-        json!(["cancel_job", false, true]),
-    ] {
-        assert!(tools.contains(&tool), "{tools:?}");
+
+    fn long_fields_are_cut_and_read_on(ground: &Ground) {
+        let script = "#!/bin/sh\nhead -c 150000 /dev/zero | tr '\\0' x";
+        let (worker, file) = (ground.worker(&["--type", "exec"]), ground.file("long.sh", script));
+        ground.run(&["job", "enqueue", "--id", "long", "--wait", file.to_str().unwrap()]).ok();
+        worker.stop();
+        let mut agent = Agent::start(ground, &[], &[]);
+        let whole = agent.read("get_job", &json!({"id": "long"}));
+        assert_eq!((&whole["status"], whole.get("error"), whole.get("group")), (&json!("finished"), None, None), "{whole}");
+        let start = whole["output"].as_str().unwrap();
+        assert_eq!(whole["cut"]["/output"], json!({"next": start.len(), "length": 150_000}));
+        let (mut read, mut next) = (start.to_owned(), whole["cut"]["/output"]["next"].clone());
+        while !next.is_null() {
+            let part = agent.read("get_job", &json!({"id": "long", "field": "/output", "offset": next}));
+            read.push_str(part["value"].as_str().unwrap());
+            next = part["cut"]["/output"]["next"].clone();
+        }
+        assert_eq!(read, "x".repeat(150_000));
+        for (arguments, word) in [
+            (json!({"id": "long", "field": "/outputs"}), "/outputs"),
+            (json!({"id": "long", "field": "/output", "offset": 150_001}), "150000"),
+            (json!({"id": "long", "offset": 1}), "offset"),
+        ] {
+            let error = agent.error("get_job", &arguments);
+            assert!(error.starts_with("invalid_params") && error.contains(word), "{error}");
+        }
+        agent.end();
     }
-    assert_eq!(
-        (&done["created"]["error"], &done["created"]["data"]["id"]),
-        (&json!(false), &json!("sdk-1"))
+
+    fn wrong_words_are_errors_that_name_tools(ground: &Ground) {
+        let mut agent = Agent::start(ground, &["--allow-changes"], &[]);
+        for (name, arguments, words) in [
+            ("list_dead_letters", json!({"reason": "fialed"}), ["fialed", "permanent"]),
+            ("list_dead_letters", json!({"queue": "nosuch"}), ["\"nosuch\"", "list_queues lists the queues"]),
+            ("get_queue", json!({"queue": "nosuch"}), ["\"nosuch\"", "list_queues lists the queues"]),
+            ("search_jobs", json!({"queue": "nosuch"}), ["\"nosuch\"", "list_queues lists the queues"]),
+            ("search_jobs", json!({"state": "queued", "queue": "nosuch"}), ["\"nosuch\"", "list_queues lists the queues"]),
+            ("search_jobs", json!({"state": "queued"}), ["queue: give one", "list_queues lists them"]),
+            ("search_jobs", json!({"state": "queud"}), ["queud", "queued"]),
+            ("get_job", json!({"id": "none"}), ["none", "search_jobs lists the jobs"]),
+            ("cancel_job", json!({"id": "none"}), ["none", "search_jobs lists the jobs"]),
+        ] {
+            let error = agent.error(name, &arguments);
+            assert!(words.iter().all(|word| error.contains(word)), "{name} {arguments}: {error}");
+        }
+        let job = |id: &str| json!({"type": "osis", "script": "1", "id": id});
+        let made = agent.read("create_job", &job("a"));
+        assert!(made["warning"].as_str().unwrap().contains("no worker runs jobs of type `osis`"), "{made}");
+        agent.read("get_queue", &json!({"queue": "osis"}));
+        assert_eq!(agent.read("list_dead_letters", &json!({"queue": "osis"})), json!({"letters": []}));
+        let worker = ground.worker(&["--type", "osis"]);
+        assert_eq!(agent.read("create_job", &job("b")), json!({"id": "b"}));
+        let ended = agent.read("wait_for_job", &json!({"id": "b", "wait": "60s"}));
+        assert_eq!(ended["output"], 1, "{ended}");
+        worker.stop();
+        agent.end();
+    }
+
+    fn a_cancelled_call_ends_without_an_answer(ground: &Ground) {
+        let mut agent = Agent::start(ground, &["--allow-changes"], &[]);
+        // More than run at once.
+        let waits: Vec<_> = (0..100).map(|i| agent.begin("create_job", &json!({"type": "osis", "script": "1", "id": format!("c-{i}"), "wait": 300}))).collect();
+        for id in &waits {
+            agent.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id, "reason": "test"}}));
+        }
+        // One that has ended, or never was, is none.
+        agent.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "1"}}));
+        let (is_error, data) = agent.call("search_jobs", &json!({"type": "osis"}));
+        assert!(!is_error, "{data}");
+        let began = Instant::now();
+        agent.end();
+        assert!(began.elapsed() < BOUND / 2);
+    }
+
+    fn a_store_is_connected_to_at_the_first_call(ground: &Ground) {
+        let mut agent = Agent::start(ground, &[], &[]);
+        agent.send(&request(1, "initialize", &json!({"protocolVersion": "2025-11-25"})));
+        assert_eq!(agent.message()["result"]["serverInfo"]["name"], "meshwork");
+        assert!(!ground.is_private() || !ground.path("data").exists());
+        assert_eq!(agent.read("list_queues", &json!({}))["queues"], json!([]));
+        agent.end();
+    }
+}
+
+#[test]
+fn a_store_that_is_away_is_an_error_of_each_call() {
+    let ground = Ground::url("redis://:hunter2@127.0.0.1:1");
+    let mut agent = Agent::start(&ground, &[], &[]);
+    agent.send(&request(1, "initialize", &json!({})));
+    assert_eq!(agent.message()["id"], 1);
+    for _ in 0..2 {
+        let error = agent.error("list_queues", &json!({}));
+        assert!(
+            error.starts_with("storage_error") && error.contains("127.0.0.1:1"),
+            "{error}"
+        );
+        assert!(!error.contains("hunter2"));
+    }
+    agent.end();
+}
+
+#[test]
+fn the_end_of_the_input_ends_a_call_that_gets_no_answer() {
+    let Some(mut server) = RealServer::redis().start() else {
+        return;
+    };
+    let ground = Ground::url(server.url());
+    let mut agent = Agent::start(&ground, &[], &[]);
+    agent.read("list_queues", &json!({}));
+    server.pause();
+    agent.begin("get_job", &json!({"id": "a"}));
+    agent.send(&request(0, "ping", &json!({})));
+    assert_eq!(agent.message()["id"], 0);
+    let began = Instant::now();
+    agent.end();
+    assert!(
+        began.elapsed() < Duration::from_secs(11),
+        "{:?}",
+        began.elapsed()
     );
-    assert_eq!(done["found"]["data"]["jobs"][0]["id"], "sdk-1");
-    assert_eq!(done["why"]["error"], false, "{done}");
-    assert_eq!(done["missing"]["error"], true);
-    assert_eq!(done["cancelled"]["data"]["result"], "cancelled");
-    assert_eq!(done["refused"], -32602);
+    server.resume();
+    // A killed server is an error, and the next one is used again.
+    let mut agent = Agent::start(&ground, &[], &[]);
+    agent.read("list_queues", &json!({}));
+    server.kill9();
+    let error = agent.error("get_job", &json!({"id": "a"}));
+    assert!(error.starts_with("storage_error"), "{error}");
+    server.start_again();
+    eventually("the store is back", || {
+        let (_, data) = agent.call("get_job", &json!({"id": "a"}));
+        data.as_str()?.starts_with("not_found").then_some(())
+    });
+    agent.end();
+}
+
+#[test]
+fn an_agent_acts_in_contexts_as_the_actor_of_the_key_file() {
+    on_both(|ground| {
+        let mut agent = Agent::start(ground, &["--allow-changes"], &[]);
+        // The remedy works at once.
+        let error = agent.error("list_flows", &json!({}));
+        assert!(
+            error.starts_with("forbidden") && error.contains("`meshwork context create`"),
+            "{error}"
+        );
+        ground.run(&["context", "create"]).ok();
+        assert_eq!(agent.read("list_flows", &json!({})), json!({"flows": []}));
+        let contexts = agent.read("list_contexts", &json!({}));
+        assert_eq!(contexts["contexts"][0]["id"], 1, "{contexts}");
+        let worker = ground.worker(&["--context", "1", "--type", "osis"]);
+        let job = json!({"type": "osis", "script": "6 * 7", "context": 1, "wait": 60});
+        let made = agent.read("create_job", &job);
+        assert_eq!(made["job"]["output"], 42, "{made}");
+        let found = agent.read("search_jobs", &json!({"context": 1, "type": "osis"}));
+        assert_eq!(found["jobs"][0]["id"], made["id"], "{found}");
+        let error = agent.error("get_queue", &json!({"context": 1, "queue": "nosuch"}));
+        assert!(error.starts_with("not_found"), "{error}");
+        let flow = ground.file(
+            "f.yaml",
+            "flow: f\njobs:\n  a: {script: 'result = 1', type: osis}\n",
+        );
+        let id = ground
+            .run(&["flow", "submit", "--json", flow.to_str().unwrap()])
+            .ok();
+        let flows = agent.read("list_flows", &json!({}));
+        assert_eq!(flows["flows"][0]["name"], "f", "{flows} {id:?}");
+        let shown = agent.read("get_flow", &json!({"id": flows["flows"][0]["id"]}));
+        assert_eq!(shown["jobs"][0]["name"], "a", "{shown}");
+        worker.stop();
+        agent.end();
+        // Another file has no actor.
+        let other = ground.path("other.key");
+        let mut agent = Agent::start(
+            ground,
+            &[],
+            &[("MESHWORK_ACTOR_KEY", other.to_str().unwrap())],
+        );
+        let error = agent.error("list_flows", &json!({}));
+        assert!(
+            error.contains("other.key") && error.contains("MESHWORK_ACTOR_KEY"),
+            "{error}"
+        );
+        assert!(!other.exists());
+        agent.end();
+    });
 }

@@ -11,6 +11,8 @@ mod jobs;
 mod keys;
 mod live;
 mod mcp;
+mod mcp_http;
+mod mcp_sdk;
 mod nginx;
 mod outage;
 mod pages;

@@ -1,7 +1,5 @@
 //! Revoked rights: each kind of connection that uses them ends.
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -11,58 +9,19 @@ use meshwork_test_servers::say;
 use serde_json::{Value, json};
 use tungstenite::protocol::frame::coding::CloseCode;
 
+use super::mcp::Agent;
 use super::rights::key;
 use super::socket::{Socket, open_at};
 use super::sse::Events;
 use super::{Server, bearer};
-use crate::common::{Ground, eventually, json as parsed, wait};
+use crate::common::{Ground, eventually, wait};
 use crate::ui::Browser;
 
-/// An agent over `meshwork mcp` with a key.
-struct Agent {
-    child: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-}
-
-impl Agent {
-    fn start(ground: &Ground, key: &str) -> Self {
-        let mut command = ground.command(&["mcp"]);
-        command.env("MESHWORK_API_KEY", key);
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
-        let input = child.stdin.take().unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        Self {
-            child,
-            input,
-            output,
-        }
-    }
-
-    /// Reads a job. Returns the kind of the error, or nothing.
-    fn error(&mut self, job: &str) -> Option<String> {
-        let params = json!({"name": "get_job", "arguments": {"id": job}});
-        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-        writeln!(self.input, "{request}").unwrap();
-        let mut line = String::new();
-        self.output.read_line(&mut line).unwrap();
-        let result = parsed(&line)["result"].clone();
-        let text = result["content"][0]["text"].as_str().unwrap().to_owned();
-        let word = text.lines().nth(2).unwrap().trim_start_matches('"');
-        let is_error = result["isError"] == true;
-        is_error.then(|| word.split(':').next().unwrap().to_owned())
-    }
-}
-
-impl Drop for Agent {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Reads a job as an agent. Returns the kind of the error, or nothing.
+fn error(agent: &mut Agent, job: &str) -> Option<String> {
+    let (is_error, data) = agent.call("get_job", &json!({"id": job}));
+    let kind = || data.as_str().unwrap().split(':').next().unwrap().to_owned();
+    is_error.then(kind)
 }
 
 /// A way to lose rights.
@@ -161,8 +120,8 @@ impl Open {
         };
         let by_rest = std::thread::spawn(wait(server.api.clone(), head.clone(), true));
         let by_rpc = std::thread::spawn(wait(server.api.clone(), head.clone(), false));
-        let mut agent = Agent::start(ground, key);
-        assert_eq!(agent.error(way.job), None, "{}", way.name);
+        let mut agent = Agent::start(ground, &[], &[("MESHWORK_API_KEY", key)]);
+        assert_eq!(error(&mut agent, way.job), None, "{}", way.name);
         let log = format!("/v1/jobs/{}/logs?follow=true", way.job);
         Self {
             keyed,
@@ -207,7 +166,7 @@ impl Open {
             let came = self.browser.get("/ui/jobs?state=delayed");
             (came.status == 303).then_some(())
         });
-        eventually("the agent is refused", || self.agent.error(way.job));
+        eventually("the agent is refused", || error(&mut self.agent, way.job));
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) struct Answers {
 
 /// An answer; its memory is given back when it is dropped.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     text: String,
     _memory: Option<Share>,
     socket: Option<Unsent>,
@@ -99,7 +99,7 @@ impl Answers {
 ///
 /// # Errors
 /// If answers that the caller has not taken fill its share.
-pub(super) fn grow(memory: &mut Share, bytes: usize) -> Result<(), ApiError> {
+pub(crate) fn grow(memory: &mut Share, bytes: usize) -> Result<(), ApiError> {
     match memory.grow(bytes) {
         true => Ok(()),
         false => {
@@ -116,7 +116,7 @@ fn full() -> ApiError {
 
 impl Answer {
     /// Returns an answer whose parts have their memory.
-    pub(super) fn new(text: String, memory: Share) -> Self {
+    pub(crate) fn new(text: String, memory: Share) -> Self {
         Self {
             text,
             _memory: Some(memory),
@@ -142,7 +142,7 @@ impl Answer {
     }
 
     /// The bytes; the memory is given back with the last clone of them.
-    pub(super) fn into_bytes(self) -> Bytes {
+    pub(crate) fn into_bytes(self) -> Bytes {
         Bytes::from_owner(self)
     }
 }

@@ -1,11 +1,11 @@
 //! The API over HTTP: REST by paths, JSON-RPC at `/` and `/rpc`, both documents, and the health checks.
 
-mod answers;
+pub(crate) mod answers;
 mod hero;
 pub(crate) mod life;
 mod problem;
 pub(crate) mod query;
-mod rest;
+pub(crate) mod rest;
 mod rpc;
 mod socket;
 mod socket_caller;
@@ -39,7 +39,7 @@ use crate::http::{Bounds, Listener, Socket, Times};
 use crate::metrics::{Page, text};
 use crate::readiness::Readiness;
 use answers::Answers;
-use problem::Problem;
+pub(crate) use problem::Problem;
 
 /// Longest life of a connection; clients reconnect.
 const CONNECTION: Duration = Duration::from_secs(600);
@@ -50,7 +50,7 @@ const CONNECTIONS: usize = 4096;
 pub const PROFILE: Profile = Profile {
     probes: &["/healthz", "/readyz"],
     methods: "GET, POST, PUT, DELETE",
-    headers: "authorization, content-type, idempotency-key, traceparent",
+    headers: "authorization, content-type, idempotency-key, traceparent, mcp-protocol-version, mcp-session-id, mcp-method, mcp-name",
     refuse: |refusal| Problem::refused(&refusal).into_response(),
 };
 
@@ -149,15 +149,20 @@ impl Api {
         self.0.slot(holder)
     }
 
-    /// Serves a socket, whose clients need no key, until `stop`, and then until the requests under way have ended or
-    /// their grace is over.
-    pub async fn serve_socket(&self, socket: Socket, stop: CancellationToken) {
+    /// Takes memory for the answer of a request.
+    pub(crate) fn memory(&self, holder: &Holder) -> Result<Share, ApiError> {
+        self.0.answers.memory(holder)
+    }
+
+    /// Serves a socket, whose clients need no key, with these routes beside those of the API, until `stop`, and then until
+    /// the requests under way have ended or their grace is over.
+    pub async fn serve_socket(&self, socket: Socket, beside: Router, stop: CancellationToken) {
         let guard = Guard {
             peer_connections: u16::MAX,
             ..Guard::of_hosts(Vec::new(), PROFILE)
         };
         let bounds = self.bounds(guard.limits(CONNECTIONS));
-        let router = guard.before(self.router());
+        let router = guard.before(self.router().merge(beside));
         socket.serve(router, bounds, stop).await;
     }
 
@@ -268,7 +273,7 @@ async fn wrong_verb() -> Response {
 }
 
 /// Response with JSON.
-fn json(status: StatusCode, body: impl Into<Body>) -> Response {
+pub(crate) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
     let headers = [
         (CONTENT_TYPE, HeaderValue::from_static("application/json")),
         (CACHE_CONTROL, HeaderValue::from_static("no-store")),

@@ -10,7 +10,7 @@ use crate::http::guard::Refusal;
 
 /// Problem details. `type` is `about:blank`: `code` has the kind.
 #[derive(Debug, Serialize)]
-pub(super) struct Problem {
+pub(crate) struct Problem {
     #[serde(rename = "type")]
     kind: &'static str,
     title: &'static str,
@@ -39,7 +39,7 @@ impl Problem {
     }
 
     /// Converts a refusal of the guard.
-    pub(super) fn refused(refusal: &Refusal) -> Self {
+    pub(crate) fn refused(refusal: &Refusal) -> Self {
         let code = refusal.code.to_ascii_lowercase();
         Self::new(refusal.status, &code, &refusal.message, None)
     }

@@ -130,7 +130,7 @@ async fn body(
 
 /// Refuses a body that is not declared to be JSON: a page in a browser can send other types without a preflight request.
 /// Refuses one with a coding, too.
-pub(super) fn check_content_type(head: &HeaderMap) -> Result<(), Problem> {
+pub(crate) fn check_content_type(head: &HeaderMap) -> Result<(), Problem> {
     check_coding(head).map_err(|refusal| Problem::refused(&refusal))?;
     let kind = head.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
     let kind = kind.and_then(|it| it.split(';').next()).unwrap_or_default();

@@ -213,7 +213,7 @@ async fn get(call: Call, params: GetParams) -> Result<Reply<FlowView>, ApiError>
         .await?;
     let (client, id) = (flows.client(), FlowId(params.id));
     if let Some(Span(wait)) = params.wait {
-        let ended = client.wait(id, |_| {});
+        let ended = client.wait(id, |flow| call.tell_flow(flow));
         if let Some(view) = call.wait(ended, wait.min(MAX_WAIT)).await {
             return Ok(Reply::new(&view?));
         }

@@ -200,9 +200,12 @@ fn request(call: &Call, params: NewJobParams) -> Result<JobRequest, ApiError> {
 }
 
 /// The same id or idempotency key with the same parameters is the same job. Also returns the route of a job whose type is not
-/// built in, or that names a group.
+/// built in, or that names a group; for an agent of each.
 async fn enqueue_in(call: &Call, params: NewJobParams) -> Result<(JobId, Option<Route>), ApiError> {
-    let (is_named, is_special) = (params.id().is_some(), params.is_special());
+    let (is_named, is_special) = (
+        params.id().is_some(),
+        params.is_special() || call.is_of_agent,
+    );
     let mut request = request(call, params)?;
     let built = is_special.then(|| request.clone().build().ok()).flatten();
     let route = built.map(|job| job.route);
@@ -248,7 +251,7 @@ fn other_parameters(id: &JobId, by_key: bool) -> ApiError {
 /// Waits for the end of a job; `None` if the time is over.
 async fn ended(call: &Call, id: &JobId, wait: Duration) -> Result<Option<Job>, ApiError> {
     let wait = wait.min(MAX_WAIT);
-    match call.wait(call.client.wait(id, wait), MAX_WAIT).await {
+    match call.wait(call.until_ended(id, wait), MAX_WAIT).await {
         Some(Ok(job)) => Ok(Some(job)),
         None | Some(Err(Error::JobWaitTimeout { .. })) => Ok(None),
         Some(Err(error)) => Err(error.into()),
