@@ -158,6 +158,7 @@ impl App {
     ) -> Result<(), CommandError> {
         let client = scope.client(needs).await?;
         let Scope { me, handle } = scope;
+        self.out.context = Some(handle.id().get());
         self.entered = Some(Entered { me, handle, client });
         Ok(())
     }
@@ -170,12 +171,16 @@ impl App {
         command: impl AsyncFn(&mut Self, &Store) -> Result<Exit, CommandError>,
     ) -> Result<Exit, CommandError> {
         let parts = match placed {
-            Placed::One(store) => return Box::pin(command(self, &store)).await,
+            Placed::One(store) => {
+                self.out.context = store.context_number();
+                return Box::pin(command(self, &store)).await;
+            }
             Placed::Parts(parts) => parts,
         };
         let mut exit = Exit::DONE;
         for (id, store) in parts {
             self.out.begin_part(id);
+            self.out.context = Some(id.get());
             let ended = Box::pin(command(self, &store)).await;
             exit = exit.or(ended.map_err(|error| error.in_part(id))?);
         }

@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
+use meshwork::view::JobView;
 use meshwork::{Client, JobRequest};
 use meshwork_model::job::{Job, NewJob};
 use meshwork_model::name::JobId;
@@ -15,7 +16,6 @@ use crate::ephemeral_worker::{self, EphemeralWorker, WorkerTuning};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
-use crate::out::job_view::Record;
 use crate::out::{Out, note, script_note};
 
 /// Longest time to cancel a job on an interruption.
@@ -138,7 +138,7 @@ pub(crate) fn print(job: &Job, out: &mut Out) -> Result<Exit, CommandError> {
 fn print_with(job: &Job, out: &mut Out, most: Option<usize>) -> Result<Exit, CommandError> {
     let finished = job.status() == Some(Status::Finished);
     if out.is_json() {
-        out.json(&Record::from(job))?;
+        out.json(&JobView::new(job, job.state(false), out.context))?;
     } else {
         tell_logs(job, most);
         if finished {

@@ -31,6 +31,8 @@ pub enum State {
     Waiting,
     /// Claimed by a worker.
     Running,
+    /// Claimed by a worker, which has a request to cancel it.
+    Cancelling,
     /// Ended with a result.
     Finished,
     /// Ended without a result.
@@ -124,11 +126,12 @@ impl Status {
 
 impl State {
     /// All states, in the order of a job's life.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Queued,
         Self::Delayed,
         Self::Waiting,
         Self::Running,
+        Self::Cancelling,
         Self::Finished,
         Self::Failed,
         Self::Cancelled,
@@ -142,6 +145,7 @@ impl State {
             Self::Delayed => "delayed",
             Self::Waiting => "waiting",
             Self::Running => "running",
+            Self::Cancelling => "cancelling",
             Self::Finished => "finished",
             Self::Failed => "failed",
             Self::Cancelled => "cancelled",
@@ -154,7 +158,7 @@ impl State {
         match self {
             Self::Queued | Self::Delayed => Status::Dispatched,
             Self::Waiting => Status::WaitingForPrerequisites,
-            Self::Running => Status::Started,
+            Self::Running | Self::Cancelling => Status::Started,
             Self::Finished => Status::Finished,
             Self::Failed | Self::Cancelled => Status::Error,
         }

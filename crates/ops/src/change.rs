@@ -320,7 +320,7 @@ struct ChangedJob {
     /// Id of the job.
     id: String,
     /// Number of its context, a part with `spread`; null outside contexts.
-    part: Option<u32>,
+    context: Option<u32>,
     /// State after the change: `cancelled`, `cancelling`, `ended`, `queued` or `deleted`; or why the job was not changed:
     /// `unfinished`, `running`, `of_flow` or `missing`.
     result: &'static str,
@@ -341,8 +341,8 @@ pub async fn page(
         }
     }
     let changed = jobs.into_iter().map(|(job, store)| {
-        let part = store.context_number();
-        let change = changes[&part].clone();
+        let context = store.context_number();
+        let change = changes[&context].clone();
         async move {
             let result = match change.of(&job).await {
                 Err(OpError::Jobs(Error::JobNotFound { .. })) => Outcome::Missing,
@@ -350,7 +350,7 @@ pub async fn page(
             };
             Ok::<_, OpError>(ChangedJob {
                 id: job.id,
-                part,
+                context,
                 result: result.word(),
             })
         }

@@ -5,6 +5,7 @@ use meshwork::{DeadCursor, DeadLetter, JobFilter};
 use meshwork_broker::{JobSet, MAX_ITEMS};
 use meshwork_model::job::Job;
 use meshwork_model::outcome::DEAD_REASONS;
+use meshwork_model::time;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::change::{self, Action, ChangedJobs};
@@ -46,28 +47,17 @@ pub struct ListParams {
 pub struct DeadLetters {
     /// The letters, the newest first.
     #[serde(serialize_with = "listed")]
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<ListedLetter<'static>>"))]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<DeadLetterView<'static>>"))]
     pub letters: Vec<(DeadLetter, Store)>,
     /// Cursor of the next page; null after the last one.
     pub next: Option<String>,
 }
 
-/// Dead letter of a page.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-struct ListedLetter<'a> {
-    /// Number of its context, a part with `spread`; null outside contexts.
-    part: Option<u32>,
-    /// The letter.
-    #[serde(flatten)]
-    letter: DeadLetterView<'a>,
-}
-
 fn listed<S: Serializer>(letters: &[(DeadLetter, Store)], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(letters.iter().map(|(letter, store)| ListedLetter {
-        part: store.context_number(),
-        letter: DeadLetterView::from(letter),
-    }))
+    let letters = letters.iter();
+    to.collect_seq(
+        letters.map(|(letter, store)| DeadLetterView::new(letter, store.context_number())),
+    )
 }
 
 impl ListParams {
@@ -168,13 +158,32 @@ pub async fn list(store: Store, params: ListParams) -> Result<DeadLetters, OpErr
     Ok(DeadLetters { letters, next })
 }
 
+/// Dead letter with its whole record.
+#[derive(Debug, Serialize)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "DeadLetter")
+)]
+pub struct Letter {
+    /// Time of its death (RFC 3339).
+    pub died_at: String,
+    /// The job.
+    #[serde(flatten)]
+    pub job: JobAnswer,
+}
+
 /// Reads a dead letter.
 ///
 /// # Errors
 /// There is none, or the caller may not read it.
-pub async fn get(store: Store, params: IdParams) -> Result<JobAnswer, OpError> {
+pub async fn get(store: Store, params: IdParams) -> Result<Letter, OpError> {
     let (store, id) = params.open(store, READ).await?;
-    Ok(JobAnswer(store.client.dead_letter(&id).await?.job))
+    let DeadLetter { at_ms, job } = store.client.dead_letter(&id).await?;
+    Ok(Letter {
+        died_at: time::iso(at_ms),
+        job: JobAnswer::ended(job, &store),
+    })
 }
 
 /// Changes the jobs of a page of dead letters.

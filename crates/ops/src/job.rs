@@ -4,6 +4,7 @@ use meshwork::context::{Object, Operation};
 use meshwork::view::JobView;
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
+use meshwork_model::state::State;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::change::{Action, Change, Outcome};
@@ -36,11 +37,41 @@ impl IdParams {
 
 /// A job, as [`JobView`] writes it.
 #[derive(Debug)]
-pub struct JobAnswer(pub Job);
+pub struct JobAnswer {
+    job: Job,
+    /// None for a status of another client.
+    state: Option<State>,
+    context: Option<u32>,
+}
+
+impl JobAnswer {
+    /// Returns a job that has ended.
+    #[must_use]
+    pub fn ended(job: Job, store: &Store) -> Self {
+        Self {
+            state: job.state(false),
+            context: store.context_number(),
+            job,
+        }
+    }
+
+    /// Returns a job in the state that it has now.
+    ///
+    /// # Errors
+    /// A call to the server fails.
+    pub async fn now(job: Job, store: &Store) -> Result<Self, OpError> {
+        let states = store.client.states(std::slice::from_ref(&job)).await?;
+        Ok(Self {
+            state: states.into_iter().next().flatten(),
+            context: store.context_number(),
+            job,
+        })
+    }
+}
 
 impl Serialize for JobAnswer {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        JobView::from(&self.0).serialize(serializer)
+        JobView::new(&self.job, self.state, self.context).serialize(serializer)
     }
 }
 
@@ -65,7 +96,7 @@ impl schemars::JsonSchema for JobAnswer {
 /// There is no such job, or the caller may not read it.
 pub async fn get(store: Store, params: IdParams) -> Result<JobAnswer, OpError> {
     let (store, id) = params.open(store, READ).await?;
-    Ok(JobAnswer(store.client.status(&id).await?))
+    JobAnswer::now(store.client.status(&id).await?, &store).await
 }
 
 /// The job and how to cancel it.

@@ -1,22 +1,23 @@
 //! Lists of jobs: pages by state, from the lists of the store, and a search of all records.
 
 use meshwork::view::JobSummary;
-use meshwork::{JobFilter, PageCursor};
+use meshwork::{JobFilter, JobState, PageCursor};
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
+use meshwork_model::state::{State, Status};
 use meshwork_model::time;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::change::{self, Action, ChangedJobs};
 use crate::error::OpError;
 use crate::job::READ;
-use crate::params::{self, Page, moment, parse_some};
+use crate::params::{self, Page, moment, parse, parse_some};
 use crate::scope::{Needs, Place, Store};
 
 /// Pages of records that one search reads at most.
 const MAX_PAGES: usize = 8;
 
-/// Jobs that the store lists in order.
+/// State of the jobs of a page.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", rename = "ListedState")]
@@ -31,6 +32,39 @@ enum Listed {
     Ended,
     /// Dead letters, the last first.
     Dead,
+    /// Jobs that wait for other jobs: a search.
+    Waiting,
+    /// Running jobs with a request to stop: a search.
+    Cancelling,
+    /// Jobs that ended with a result: a search.
+    Finished,
+    /// Jobs that ended without a result: a search.
+    Failed,
+    /// Jobs that a cancel ended: a search.
+    Cancelled,
+}
+
+impl Listed {
+    /// Returns the state of a search; `None` for a list of the store.
+    const fn searched(self) -> Option<State> {
+        match self {
+            Self::Waiting => Some(State::Waiting),
+            Self::Cancelling => Some(State::Cancelling),
+            Self::Finished => Some(State::Finished),
+            Self::Failed => Some(State::Failed),
+            Self::Cancelled => Some(State::Cancelled),
+            Self::Queued | Self::Running | Self::Delayed | Self::Ended | Self::Dead => None,
+        }
+    }
+}
+
+/// Reads a state, or the status of a record.
+fn status(text: &str) -> Result<JobState, OpError> {
+    let recorded = Status::ALL.into_iter().find(|it| it.as_str() == text);
+    match recorded {
+        Some(status) => Ok(JobState::Recorded(status)),
+        None => parse("status", text),
+    }
 }
 
 /// A page of jobs.
@@ -38,7 +72,7 @@ enum Listed {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename = "JobListParams")]
 pub struct ListParams {
-    /// Jobs in this state, from the lists of the store: `queued` (of one queue), `running`, `delayed`, `ended` or `dead`. Only `queue` can be given with it.
+    /// Only jobs in this state. `queued` (of one queue), `running`, `delayed`, `ended` and `dead` are lists of the store, with which only `queue` can be given; the others search.
     state: Option<Listed>,
     /// Only jobs of this type.
     #[serde(rename = "type")]
@@ -47,7 +81,7 @@ pub struct ListParams {
     group: Option<String>,
     /// Only jobs of this queue.
     queue: Option<String>,
-    /// Search: only jobs with this status: `queued`, `delayed`, `waiting`, `running`, `finished`, `failed`, `cancelled` or `stale`.
+    /// Search: only jobs in this state: `queued`, `delayed`, `waiting`, `running`, `cancelling`, `finished`, `failed`, `cancelled` or `stale`; or with this status of the record.
     status: Option<String>,
     /// Only jobs of this concurrency key.
     key: Option<String>,
@@ -79,8 +113,6 @@ pub struct ListParams {
 struct ListedJob<'a> {
     /// Time that orders a page by state (RFC 3339): the due time of a delayed job, the end of a running job's lease, the end of an ended job. Null for queued jobs, and in a search.
     at: Option<String>,
-    /// Number of its context, a part with `spread`; null outside contexts.
-    part: Option<u32>,
     /// The job.
     #[serde(flatten)]
     job: JobSummary<'a>,
@@ -101,8 +133,7 @@ pub struct JobPage {
 fn listed<S: Serializer>(jobs: &[(Found, Store)], to: S) -> Result<S::Ok, S::Error> {
     to.collect_seq(jobs.iter().map(|(found, store)| ListedJob {
         at: found.at_ms.map(time::iso),
-        part: store.context_number(),
-        job: JobSummary::from(&found.job),
+        job: JobSummary::new(&found.job, found.state, store.context_number()),
     }))
 }
 
@@ -115,7 +146,10 @@ impl ListParams {
             script_type: parse_some("type", self.script_type.as_deref())?,
             group: parse_some("group", self.group.as_deref())?,
             queue,
-            status: parse_some("status", self.status.as_deref())?,
+            status: match self.state.and_then(Listed::searched) {
+                Some(state) => Some(JobState::Is(state)),
+                None => self.status.as_deref().map(status).transpose()?,
+            },
             key: self.key.clone(),
             tags: parse_some("tag", self.tag.as_deref())?
                 .into_iter()
@@ -145,9 +179,11 @@ impl ListParams {
         given.map(|(name, _)| name)
     }
 
-    /// Refuses a filter that only a search has.
-    fn only_lists(&self) -> Result<(), OpError> {
-        match self.searches().next() {
+    /// Refuses a filter that only a search has with a list of the store, and two states.
+    fn check_state(&self) -> Result<(), OpError> {
+        let is_list = self.state.is_some_and(|state| state.searched().is_none());
+        let mut refused = self.searches().filter(|name| is_list || *name == "status");
+        match refused.next().filter(|_| self.state.is_some()) {
             None => Ok(()),
             Some(name) => Err(OpError::invalid(format!(
                 "{name} cannot be given with state: search with status instead of state"
@@ -194,27 +230,31 @@ pub async fn cancel_many(store: Store, params: ListParams) -> Result<ChangedJobs
 struct Found {
     at_ms: Option<u64>,
     job: Job,
+    state: Option<State>,
 }
 
 impl ListParams {
-    /// Reads a page of jobs for a caller with this permission, each with the call in its context.
+    /// Reads a page of jobs for a caller with this permission, each with the store of its place.
     async fn read(&self, store: Store, needs: Needs) -> Result<Page<(Found, Store)>, OpError> {
         let limit = params::limit(self.limit)?;
-        if self.state.is_some() {
-            self.only_lists()?;
-        }
+        self.check_state()?;
         let place = Place {
             context: self.context,
             spread: self.spread,
         };
         let placed = store.enter_all(place, self.queue.as_deref(), needs).await?;
         let read = async |store: Store, cursor: Option<String>, limit| {
-            let (jobs, next) = match self.state {
+            let list = self.state.filter(|state| state.searched().is_none());
+            let (found, next) = match list {
                 Some(state) => self.by_state(&store, state, cursor, limit).await?,
                 None => self.search(&store, cursor, limit).await?,
             };
-            let jobs = jobs.into_iter().map(|found| (found, store.clone()));
-            Ok((jobs.collect(), next))
+            let (times, jobs): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+            let states = store.client.states(&jobs).await?;
+            let found = times.into_iter().zip(jobs).zip(states);
+            let found = found.map(|((at_ms, job), state)| Found { at_ms, job, state });
+            let found = found.map(|found| (found, store.clone()));
+            Ok::<_, OpError>((found.collect(), next))
         };
         placed.page(self.cursor.as_deref(), limit, read).await
     }
@@ -225,7 +265,7 @@ impl ListParams {
         state: Listed,
         cursor: Option<String>,
         limit: usize,
-    ) -> Result<Page<Found>, OpError> {
+    ) -> Result<Page<(Option<u64>, Job)>, OpError> {
         let queue = self.queue.as_deref();
         let queue = queue.map(|name| store.queue(name)).transpose()?;
         let cursor: Option<PageCursor> = parse_some("cursor", cursor.as_deref())?;
@@ -239,13 +279,10 @@ impl ListParams {
             (Listed::Queued, Some(queue)) => client.queued_page(queue, cursor, limit).await?,
             (Listed::Running, queue) => client.running_page(queue, cursor, limit).await?,
             (Listed::Delayed, queue) => client.delayed_page(queue, cursor, limit).await?,
-            (Listed::Ended, queue) => client.ended_page(queue, cursor, limit).await?,
             (Listed::Dead, queue) => client.dead_page(queue, cursor, limit).await?,
+            (_, queue) => client.ended_page(queue, cursor, limit).await?,
         };
-        let jobs = page.jobs.into_iter().map(|paged| Found {
-            at_ms: paged.at_ms,
-            job: paged.job,
-        });
+        let jobs = page.jobs.into_iter().map(|paged| (paged.at_ms, paged.job));
         let next = page.next.as_ref().map(ToString::to_string);
         Ok((jobs.collect(), next))
     }
@@ -255,12 +292,11 @@ impl ListParams {
         store: &Store,
         cursor: Option<String>,
         limit: usize,
-    ) -> Result<Page<Found>, OpError> {
+    ) -> Result<Page<(Option<u64>, Job)>, OpError> {
         let filter = self.filter(store)?;
         let step = async |from: u64| {
             let page = store.client.find(&filter, from).await?;
-            let found = page.jobs.into_iter();
-            let found = found.map(|job| Found { at_ms: None, job });
+            let found = page.jobs.into_iter().map(|job| (None, job));
             Ok((found.collect(), page.next))
         };
         params::scanned(cursor.as_deref(), limit, MAX_PAGES, step).await

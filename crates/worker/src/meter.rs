@@ -80,7 +80,7 @@ impl Outcome {
             Self::Timeout => "timeout",
             Self::Limit => "limit",
             Self::Permanent => "permanent",
-            Self::Stopped => "stopped",
+            Self::Stopped => "cancelled",
             Self::Snoozed => "snoozed",
             Self::NotStarted => "not_started",
             Self::Lost => "lost",

@@ -27,8 +27,8 @@ pub(crate) struct Select {
     /// Only jobs of this queue, as `queue list` shows it; the list of a priority is a separate queue
     #[arg(long)]
     queue: Option<String>,
-    /// Only jobs in this state: queued, delayed, waiting (for other jobs), running, finished, failed or cancelled; stale:
-    /// open jobs that no queue lists, or started without a lease longer ago than their timeout
+    /// Only jobs in this state: queued, delayed, waiting (for other jobs), running, cancelling, finished, failed or cancelled;
+    /// stale: open jobs that no queue lists, or started without a lease longer ago than their timeout
     #[arg(long = "state", visible_alias = "status")]
     status: Option<JobState>,
     /// Only failed jobs: --state failed

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use indexmap::IndexMap;
+use meshwork::view::JobView;
 use meshwork_model::job::Job;
 use meshwork_model::state::Status;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::error::CommandError;
-use crate::out::job_view::Record;
 use crate::out::{Column, Out, Table, note, one_line};
 use crate::single::tell_failure;
 
@@ -45,7 +45,7 @@ struct Shown {
 struct Line<'a> {
     file: &'a str,
     #[serde(flatten)]
-    record: Record<'a>,
+    record: JobView<'a>,
 }
 
 impl Results {
@@ -71,7 +71,7 @@ impl Results {
         match self {
             Self::Lines => out.json(&Line {
                 file: &file,
-                record: job.into(),
+                record: JobView::new(job, job.state(false), out.context),
             })?,
             Self::Rows { rows, failed } => {
                 let result = if job.status() == Some(Status::Finished) {

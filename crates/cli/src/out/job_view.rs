@@ -1,52 +1,15 @@
 //! Printed form of a job's record, the same for all commands.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-
 use indicatif::HumanBytes;
-use meshwork::view::{FailedAttemptView, JobAbout, RunUsageView, status_of, value_of};
+use meshwork::view::{FailedAttemptView, JobAbout, JobSummary, state_of};
 use meshwork_model::job::Job;
 use meshwork_model::sandbox::{Limit, RunUsage};
 use meshwork_model::state::State;
 use meshwork_model::trace::TraceContext;
-use serde::Serialize;
-use serde_json::value::RawValue;
 
 use crate::out::{Column, Out, OutError, Row};
 
-/// Job as JSON. Secrets of its environment are masked, except in the result.
-#[derive(Debug, Serialize)]
-pub(crate) struct Record<'a> {
-    id: &'a str,
-    status: &'a str,
-    state: &'a str,
-    output: Option<Box<RawValue>>,
-    error: Option<Cow<'a, str>>,
-    traceback: Option<Cow<'a, str>>,
-    stdout: String,
-    stderr: String,
-    failed_attempts: Vec<FailedAttemptView<'a>>,
-    env: BTreeMap<&'a str, &'a str>,
-    requested_sandbox: Option<&'a str>,
-    usage: Option<RunUsageView>,
-    traceparent: Option<String>,
-    #[serde(flatten)]
-    about: JobAbout<'a>,
-}
-
-/// Job in a list.
-#[derive(Debug, Serialize)]
-pub(crate) struct Summary<'a> {
-    pub(crate) id: &'a str,
-    status: &'a str,
-    state: &'a str,
-    /// Error, with the secrets of the environment masked.
-    pub(crate) error: Option<Cow<'a, str>>,
-    #[serde(flatten)]
-    pub(crate) about: JobAbout<'a>,
-}
-
-impl Row for Summary<'_> {
+impl Row for JobSummary<'_> {
     fn columns() -> Vec<Column> {
         let names = ["id", "state", "type", "created", "attempts", "error"];
         Column::named(names, &["attempts"])
@@ -66,62 +29,6 @@ impl Row for Summary<'_> {
             about.attempts.to_string(),
             self.error.as_deref().unwrap_or_default().to_owned(),
         ]
-    }
-}
-
-impl<'a> Record<'a> {
-    /// Returns the printed form of a job in a state.
-    pub(crate) fn new(job: &'a Job, state: Option<State>) -> Self {
-        let secrets = job.env_vars.secrets();
-        let masked = |text: &'a Option<String>| text.as_deref().map(|text| secrets.mask(text));
-        let log = |bytes| String::from_utf8_lossy(&secrets.mask_bytes(bytes)).into_owned();
-        Self {
-            id: &job.id,
-            status: status_of(job),
-            state: state_word(job, state),
-            output: job.output.as_deref().map(value_of),
-            error: masked(&job.error),
-            traceback: masked(&job.traceback),
-            stdout: log(&job.stdout),
-            stderr: log(&job.stderr),
-            failed_attempts: FailedAttemptView::all(job),
-            env: job.env_vars.shown().collect(),
-            requested_sandbox: job.requested_sandbox.as_deref(),
-            usage: job.usage.as_ref().map(RunUsageView::from),
-            traceparent: job.trace().0.map(|trace| trace.parent()),
-            about: job.into(),
-        }
-    }
-}
-
-impl<'a> From<&'a Job> for Record<'a> {
-    /// Returns the printed form of a job that is not delayed, such as an ended one.
-    fn from(job: &'a Job) -> Self {
-        Self::new(job, job.state(false))
-    }
-}
-
-impl<'a> Summary<'a> {
-    /// Returns the row of a job in a state.
-    pub(crate) fn new(job: &'a Job, state: Option<State>) -> Self {
-        Self {
-            id: &job.id,
-            status: status_of(job),
-            state: state_word(job, state),
-            error: job
-                .error
-                .as_deref()
-                .map(|text| job.env_vars.secrets().mask(text)),
-            about: job.into(),
-        }
-    }
-}
-
-/// Returns the state as a word; without one, the status of another client.
-pub(crate) fn state_word(job: &Job, state: Option<State>) -> &str {
-    match state {
-        Some(state) => state.as_str(),
-        None => &job.status,
     }
 }
 
@@ -202,7 +109,7 @@ pub(crate) fn describe(
     queue: Option<&str>,
     out: &mut Out,
 ) -> Result<(), OutError> {
-    let about = JobAbout::from(job);
+    let about = JobAbout::new(job, None);
     let (attempts, lost) = (about.attempts.to_string(), about.lost.to_string());
     let snoozes = about.snoozes.to_string();
     let (timeout, children) = (format!("{} s", about.timeout), about.children.to_string());
@@ -220,7 +127,7 @@ pub(crate) fn describe(
     let error = error.map(|text| job.env_vars.secrets().mask(text).into_owned());
     for (name, value) in [
         ("id", Some(job.id.as_str())),
-        ("state", Some(state_word(job, state))),
+        ("state", Some(state_of(job, state))),
         ("error", error.as_deref()),
         ("dead letter", about.dead),
         ("progress", about.progress),
@@ -246,7 +153,7 @@ pub(crate) fn describe(
             (about.children > 0).then_some(children.as_str()),
         ),
         ("caller", Some(about.caller)),
-        ("context", Some(about.context)),
+        ("context id", Some(about.caller_context)),
         ("environment", Some(env.join(", ").as_str())),
         ("trace", trace.as_ref().map(TraceContext::trace_id)),
         ("timeout", Some(timeout.as_str())),

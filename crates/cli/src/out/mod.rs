@@ -65,6 +65,8 @@ pub(crate) struct Out {
     /// True if stdout is a terminal.
     terminal: bool,
     parts: parts::Parts,
+    /// Number of the context that the command uses, if any.
+    pub(crate) context: Option<u32>,
     stdout: BufWriter<Stdout>,
 }
 
@@ -75,6 +77,7 @@ impl Out {
             list: ListFormat::Table,
             terminal: io::stdout().is_terminal(),
             parts: parts::Parts::default(),
+            context: None,
             stdout: BufWriter::new(io::stdout()),
         }
     }

@@ -17,13 +17,13 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Adds the part to an object of JSON.
+    /// Adds the part to an object of JSON, as its context.
     pub(super) fn named(&self, value: &impl Serialize) -> Option<Value> {
         let part = self.now?;
         let mut value = serde_json::to_value(value).ok()?;
         value
             .as_object_mut()?
-            .insert("part".to_owned(), part.get().into());
+            .insert("context".to_owned(), part.get().into());
         Some(value)
     }
 

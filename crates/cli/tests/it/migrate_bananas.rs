@@ -51,7 +51,7 @@ on_all_data! {
         let job = |id: &str| jobs.iter().find(|job| job["id"] == id).unwrap();
         assert_eq!((&job(&gpu)["group"], &job(&gpu)["priority"]), (&json("\"gpu\""), &json("\"low\"")));
         assert_eq!(job(&plain)["caller"], "bananas/count");
-        assert_eq!(job(&plain)["context"], "some");
+        assert_eq!(job(&plain)["caller_context"], "some");
         assert_eq!(scheduled(ground), 0);
         let worker = ground.worker(&["--type", "osis", "--routes", "gpu,default"]);
         for id in [plain, gpu] {

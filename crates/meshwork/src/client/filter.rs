@@ -23,6 +23,8 @@ const TEXT_RECORDS: usize = 8;
 pub enum JobState {
     /// The job is in this state.
     Is(State),
+    /// The record of the job has this status.
+    Recorded(Status),
     /// The job is open and on no list, or it was started without a lease longer ago than its timeout; see
     /// [`Client::stale`].
     Stale,
@@ -31,12 +33,13 @@ pub enum JobState {
 impl JobState {
     /// Returns true if a job may be in this state, whether it is delayed or not.
     fn may_be(self, job: &Job) -> bool {
-        let Self::Is(wanted) = self else {
-            return true;
-        };
-        [false, true]
-            .map(|is_delayed| job.state(is_delayed))
-            .contains(&Some(wanted))
+        match self {
+            Self::Stale => true,
+            Self::Recorded(wanted) => job.status() == Some(wanted),
+            Self::Is(wanted) => [false, true]
+                .map(|is_delayed| job.state(is_delayed))
+                .contains(&Some(wanted)),
+        }
     }
 }
 

@@ -124,8 +124,8 @@ const OURS: &[Metric] = &[
         "Expired leases of workers that are gone",
         |q, _| Some(q.lost as f64),
     ),
-    count("meshwork_jobs_stopped", "Cancelled jobs", |q, _| {
-        Some(q.stopped() as f64)
+    count("meshwork_jobs_cancelled", "Cancelled jobs", |q, _| {
+        Some(q.cancelled() as f64)
     }),
     count(
         "meshwork_jobs_released",

@@ -71,7 +71,7 @@ async fn is_busy(client: &Client, queues: &[String]) -> Result<bool, Error> {
     for (job, state) in stored(client).await? {
         let is_ours = queues.contains(&client.broker().queue_of(&job));
         match state {
-            State::Queued | State::Running if is_ours => return Ok(true),
+            State::Queued | State::Running | State::Cancelling if is_ours => return Ok(true),
             // It is about to be enqueued if all that it waits for has ended.
             State::Waiting if is_ours => {
                 let of = client.prerequisites(&job).await?;
@@ -108,7 +108,9 @@ async fn count(client: &Client) -> Result<Drained, Error> {
             State::Finished => &mut drained.finished,
             State::Failed | State::Cancelled => &mut drained.failed,
             State::Delayed => &mut drained.delayed,
-            State::Queued | State::Waiting | State::Running => &mut drained.waiting,
+            State::Queued | State::Waiting | State::Running | State::Cancelling => {
+                &mut drained.waiting
+            }
         };
         *count += 1;
     }

@@ -21,11 +21,14 @@ pub struct DeadLetterView<'a> {
     pub job: JobSummary<'a>,
 }
 
-impl<'a> From<&'a DeadLetter> for DeadLetterView<'a> {
-    fn from(letter: &'a DeadLetter) -> Self {
+impl<'a> DeadLetterView<'a> {
+    /// Returns a letter in a context, or outside.
+    #[must_use]
+    pub fn new(letter: &'a DeadLetter, context: Option<u32>) -> Self {
+        let job = &letter.job;
         Self {
             died_at: time::iso(letter.at_ms),
-            job: JobSummary::from(&letter.job),
+            job: JobSummary::new(job, job.state(false), context),
         }
     }
 }

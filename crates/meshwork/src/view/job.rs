@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use meshwork_model::job::{FailedAttempt, Job};
 use meshwork_model::route::Priority;
-use meshwork_model::state::Status;
+use meshwork_model::state::{State, Status};
 use meshwork_model::time;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -21,6 +21,8 @@ pub struct JobView<'a> {
     pub id: &'a str,
     /// Status of the record: `dispatched`, `waiting_for_prerequisites`, `started`, `finished` or `error`. A status of another client is given as it is.
     pub status: &'a str,
+    /// State: `queued`, `delayed`, `waiting` (for other jobs), `running`, `cancelling`, `finished`, `failed` or `cancelled`; for a status of another client, that status.
+    pub state: &'a str,
     /// Result: the value if it is JSON, else a text. Null while there is none.
     #[cfg_attr(feature = "schema", schemars(with = "serde_json::Value"))]
     pub output: Option<Box<RawValue>>,
@@ -94,6 +96,8 @@ pub struct JobSummary<'a> {
     pub id: &'a str,
     /// Status of the record: `dispatched`, `waiting_for_prerequisites`, `started`, `finished` or `error`. A status of another client is given as it is.
     pub status: &'a str,
+    /// State: `queued`, `delayed`, `waiting` (for other jobs), `running`, `cancelling`, `finished`, `failed` or `cancelled`; for a status of another client, that status.
+    pub state: &'a str,
     /// Reason of the failure. Secrets of the environment are masked.
     pub error: Option<Cow<'a, str>>,
     /// Routing and history.
@@ -141,8 +145,10 @@ pub struct JobAbout<'a> {
     pub instance: Option<&'a str>,
     /// Id of the caller.
     pub caller: &'a str,
-    /// Id of the context, as the caller gave it.
-    pub context: &'a str,
+    /// Id of the caller's context, as the caller gave it.
+    pub caller_context: &'a str,
+    /// Number of the context that the job is in; null outside contexts.
+    pub context: Option<u32>,
     /// Longest time of one run, in seconds.
     pub timeout: u64,
     /// Number of retries: N allow N + 1 runs.
@@ -193,14 +199,17 @@ pub struct JobAbout<'a> {
     pub updated_at: &'a str,
 }
 
-impl<'a> From<&'a Job> for JobAbout<'a> {
-    fn from(job: &'a Job) -> Self {
+impl<'a> JobAbout<'a> {
+    /// Returns the routing and history of a job in a context, or outside.
+    #[must_use]
+    pub fn new(job: &'a Job, context: Option<u32>) -> Self {
         Self {
             script_type: job.script_type.as_deref(),
             group: job.group.as_deref(),
             instance: job.instance.as_deref(),
             caller: &job.caller_id,
-            context: &job.context_id,
+            caller_context: &job.context_id,
+            context,
             timeout: job.timeout,
             retries: job.retries,
             attempts: job.attempt,
@@ -229,14 +238,17 @@ impl<'a> From<&'a Job> for JobAbout<'a> {
     }
 }
 
-impl<'a> From<&'a Job> for JobView<'a> {
-    fn from(job: &'a Job) -> Self {
+impl<'a> JobView<'a> {
+    /// Returns a job in a state, in a context or outside.
+    #[must_use]
+    pub fn new(job: &'a Job, state: Option<State>, context: Option<u32>) -> Self {
         let secrets = job.env_vars.secrets();
         let masked = |text: &'a Option<String>| text.as_deref().map(|text| secrets.mask(text));
         let log = |bytes| String::from_utf8_lossy(&secrets.mask_bytes(bytes)).into_owned();
         Self {
             id: &job.id,
             status: status_of(job),
+            state: state_of(job, state),
             output: job.output.as_deref().map(value_of),
             error: masked(&job.error),
             traceback: masked(&job.traceback),
@@ -247,21 +259,24 @@ impl<'a> From<&'a Job> for JobView<'a> {
             requested_sandbox: job.requested_sandbox.as_deref(),
             usage: job.usage.as_ref().map(RunUsageView::from),
             traceparent: job.trace().0.map(|trace| trace.parent()),
-            about: job.into(),
+            about: JobAbout::new(job, context),
         }
     }
 }
 
-impl<'a> From<&'a Job> for JobSummary<'a> {
-    fn from(job: &'a Job) -> Self {
+impl<'a> JobSummary<'a> {
+    /// Returns a job in a state, in a context or outside.
+    #[must_use]
+    pub fn new(job: &'a Job, state: Option<State>, context: Option<u32>) -> Self {
         Self {
             id: &job.id,
             status: status_of(job),
+            state: state_of(job, state),
             error: job
                 .error
                 .as_deref()
                 .map(|text| job.env_vars.secrets().mask(text)),
-            about: job.into(),
+            about: JobAbout::new(job, context),
         }
     }
 }
@@ -271,6 +286,15 @@ impl<'a> From<&'a Job> for JobSummary<'a> {
 pub fn status_of(job: &Job) -> &str {
     match job.status() {
         Some(status) => status.as_str(),
+        None => &job.status,
+    }
+}
+
+/// Returns the state as a word; without one, the status of another client.
+#[must_use]
+pub fn state_of(job: &Job, state: Option<State>) -> &str {
+    match state {
+        Some(state) => state.as_str(),
         None => &job.status,
     }
 }

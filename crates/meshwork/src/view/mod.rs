@@ -14,7 +14,9 @@ pub use crate::flow::{FlowDag, FlowSummary};
 pub use batch::BatchView;
 pub use context::{ActorView, ContextSummary, ContextView, RunnerLoad, RunnerView};
 pub use dead::{DeadGroup, DeadGroups, DeadLetterView};
-pub use job::{FailedAttemptView, JobAbout, JobSummary, JobView, ProgressView, status_of};
+pub use job::{
+    FailedAttemptView, JobAbout, JobSummary, JobView, ProgressView, state_of, status_of,
+};
 pub use json::value_of;
 pub use queue::{QueueSettingsView, QueueView};
 pub use sandbox::RunUsageView;

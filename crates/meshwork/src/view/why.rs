@@ -4,7 +4,7 @@ use meshwork_model::job::Job;
 use meshwork_model::state::{State, Status};
 use serde::Serialize;
 
-use super::status_of;
+use super::{state_of, status_of};
 use crate::WaitReason;
 
 /// Reasons for the state of a job as JSON.
@@ -15,7 +15,7 @@ pub struct WhyView<'a> {
     pub id: &'a str,
     /// Status of the record: `dispatched`, `waiting_for_prerequisites`, `started`, `finished` or `error`. A status of another client is given as it is.
     pub status: &'a str,
-    /// State: `queued`, `delayed`, `waiting`, `running`, `finished`, `failed` or `cancelled`; for another status, the status.
+    /// State: `queued`, `delayed`, `waiting`, `running`, `cancelling`, `finished`, `failed` or `cancelled`; for another status, the status.
     pub state: &'a str,
     /// Reasons for people, at least one. Secrets of the environment are masked.
     pub reasons: Vec<String>,
@@ -34,10 +34,7 @@ impl<'a> WhyView<'a> {
         Self {
             id: &job.id,
             status: status_of(job),
-            state: match state {
-                Some(state) => state.as_str(),
-                None => &job.status,
-            },
+            state: state_of(job, state),
             reasons: reasons(job, waits, queue_name),
             waits,
         }

@@ -256,7 +256,7 @@ async fn somebody_works(client: &Client, watcher: &mut Watcher, seen: &mut BTree
     gate.wait_for(3).await;
     // It runs here, and somebody takes it away.
     client.force_cancel(&id("held")).await.unwrap();
-    let names = ["meshwork_jobs_stopped", "meshwork_worker_leases_lost"];
+    let names = ["meshwork_jobs_cancelled", "meshwork_worker_leases_lost"];
     step(watcher, seen, &names).await;
     gate.open();
     let names = [

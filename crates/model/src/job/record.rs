@@ -384,6 +384,7 @@ impl Job {
     pub fn state(&self, is_delayed: bool) -> Option<State> {
         Some(match self.status()? {
             Status::Dispatched if is_delayed => State::Delayed,
+            Status::Started if self.stop.is_some() => State::Cancelling,
             Status::Error if self.is_cancelled() => State::Cancelled,
             status => status.into(),
         })

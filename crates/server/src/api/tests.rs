@@ -142,6 +142,47 @@ async fn a_wrong_type_names_its_field() {
     );
 }
 
+/// Filters take the words of answers, both of the state and of the record.
+#[tokio::test]
+async fn a_job_has_one_state_and_filters_take_its_words() {
+    let client = Client::in_memory();
+    for (id, more) in [("late", r#","delay":"1h""#), ("gone", ""), ("next", "")] {
+        let job = format!(r#"{{"type":"osis","script":"1","id":"{id}"{more}}}"#);
+        call(&client, find("job.create").unwrap(), &job)
+            .await
+            .unwrap();
+    }
+    let cancel = find("job.cancel").unwrap();
+    call(&client, cancel, r#"{"id":"gone"}"#).await.unwrap();
+    for (id, state, status) in [
+        ("late", "delayed", "dispatched"),
+        ("gone", "cancelled", "error"),
+        ("next", "queued", "dispatched"),
+    ] {
+        let id = json!(id);
+        let params = json!({"id": id}).to_string();
+        let job = call(&client, find("job.get").unwrap(), &params);
+        let job = job.await.unwrap();
+        assert_eq!(
+            (&job["state"], &job["status"]),
+            (&json!(state), &json!(status))
+        );
+        assert_eq!(job["context"], Value::Null);
+        for filter in [
+            json!({"state": state, "queue": "osis"}),
+            json!({"status": state}),
+            json!({"status": status}),
+        ] {
+            let params = filter.to_string();
+            let list = call(&client, find("job.list").unwrap(), &params);
+            let jobs = list.await.unwrap()["jobs"].as_array().unwrap().clone();
+            let found = jobs.iter().find(|job| job["id"] == id);
+            let found = found.unwrap_or_else(|| panic!("{filter}: {jobs:?}"));
+            assert_eq!(found["state"], state, "{filter}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_limit_of_all_queues_lists_no_more_of_them() {
     let client = Client::in_memory();

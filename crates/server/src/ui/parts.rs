@@ -53,8 +53,8 @@ pub(super) fn state(word: &str) -> Markup {
     let (class, shown) = match word {
         "finished" => ("good", "finished"),
         "error" | "failed" => ("bad", "failed"),
-        "dead" => ("bad", "dead"),
         "started" | "running" => ("busy", "running"),
+        "cancelling" => ("busy", "cancelling"),
         "dispatched" | "queued" => ("idle", "queued"),
         "ready" => ("idle", "ready"),
         "waiting_for_prerequisites" | "waiting" => ("wait", "waiting"),
@@ -65,6 +65,14 @@ pub(super) fn state(word: &str) -> Markup {
         other => ("idle", other),
     };
     html! { span class={"badge " (class)} { (super::text::cell_of(shown, 24)) } }
+}
+
+/// The state of a job as a badge, with the reason of a dead letter.
+pub(super) fn job_state(word: &str, dead: Option<&str>) -> Markup {
+    html! {
+        (state(word))
+        @if let Some(reason) = dead { " " span.note { "dead: " (super::text::cell_of(reason, 24)) } }
+    }
 }
 
 /// A figure with its name, and a link to its details.

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::caller::Caller;
-use super::parts::state;
+use super::parts::job_state;
 use super::text::{cell, cell_of, duration, number, when};
 use crate::api::{ApiError, Code};
 
@@ -21,7 +21,7 @@ pub(super) struct JobRow {
     #[serde(default, alias = "died_at")]
     pub(super) at: Option<String>,
     pub(super) id: String,
-    pub(super) status: String,
+    pub(super) state: String,
     pub(super) error: Option<String>,
     #[serde(rename = "type")]
     pub(super) script_type: Option<String>,
@@ -43,7 +43,8 @@ pub(super) struct JobRow {
 impl JobRow {
     /// Reads a job as a list of the API gives it.
     pub(super) fn of(job: &meshwork_model::job::Job) -> Result<Self, ApiError> {
-        let row = serde_json::to_value(JobSummary::from(job)).and_then(serde_json::from_value);
+        let row = serde_json::to_value(JobSummary::new(job, job.state(false), None))
+            .and_then(serde_json::from_value);
         row.map_err(|error| ApiError::new(Code::Internal, error.to_string()))
     }
 }
@@ -61,6 +62,7 @@ pub(super) struct JobPage {
 pub(super) struct Job {
     pub(super) id: String,
     pub(super) status: String,
+    pub(super) state: String,
     pub(super) output: Option<Box<RawValue>>,
     pub(super) error: Option<String>,
     pub(super) traceback: Option<String>,
@@ -268,7 +270,7 @@ fn job_line(caller: &Caller, job: &JobRow, is_ordered: bool) -> Markup {
                 (cell_of(job.script_type.as_deref().unwrap_or("–"), 24))
                 @if let Some(group) = &job.group { span.note { " / " (cell_of(group, 24)) } }
             }
-            td { (state(if job.dead.is_some() { "dead" } else { &job.status })) }
+            td { (job_state(&job.state, job.dead.as_deref())) }
             td.right { (job.attempts) span.note { " / " (u64::from(job.retries) + 1) } }
             td { (when(&job.created_at, caller.now_ms)) }
             @if is_ordered {
@@ -280,7 +282,7 @@ fn job_line(caller: &Caller, job: &JobRow, is_ordered: bool) -> Markup {
             td.wide {
                 @if let Some(error) = &job.error { span.bad { (cell(error)) } }
                 @else if let Some(progress) = &job.progress { (cell(progress)) }
-                @else if let Some(worker) = job.worker.as_ref().filter(|_| job.status == "started") { span.note { "on " (cell(worker)) } }
+                @else if let Some(worker) = job.worker.as_ref().filter(|_| matches!(job.state.as_str(), "running" | "cancelling")) { span.note { "on " (cell(worker)) } }
                 @for tag in job.tags.iter().take(5) { " " span.tag { (cell_of(tag, 24)) } }
             }
         }
@@ -292,7 +294,7 @@ pub(super) fn found_line(caller: &Caller, job: &JobRow) -> Markup {
     html! {
         p.found {
             (job_link(caller, &job.id)) " "
-            (state(if job.dead.is_some() { "dead" } else { &job.status })) " "
+            (job_state(&job.state, job.dead.as_deref())) " "
             span.note {
                 (cell_of(job.script_type.as_deref().unwrap_or("–"), 24)) ", created " (when(&job.created_at, caller.now_ms))
             }

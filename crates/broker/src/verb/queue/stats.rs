@@ -26,6 +26,8 @@ const SLICE: usize = 20;
 const WHOLE: usize = 10_000;
 /// Greatest number of error kinds, and of outcomes of slots, for one queue; the scripts have fewer.
 const MAX_KINDS: usize = 32;
+/// Kind of the error of cancelled jobs, which the scripts count as `stopped`.
+const CANCELLED: &str = "cancelled";
 
 /// The known queues, and the position of the search for others. Keep it between calls.
 #[derive(Debug, Clone, Default)]
@@ -375,6 +377,7 @@ impl QueueStats {
                 "slots_late_ms" => figures.slots_late_ms = number,
                 other => {
                     let (words, word) = match other.split_once(':') {
+                        Some(("error", "stopped")) => (&mut figures.errors, CANCELLED),
                         Some(("error", kind)) => (&mut figures.errors, kind),
                         Some(("slots", outcome)) => (&mut figures.slots, outcome),
                         _ => continue,
@@ -390,8 +393,8 @@ impl QueueStats {
 
     /// Returns the number of cancelled jobs.
     #[must_use]
-    pub fn stopped(&self) -> u64 {
-        self.errors.get("stopped").copied().unwrap_or(0)
+    pub fn cancelled(&self) -> u64 {
+        self.errors.get(CANCELLED).copied().unwrap_or(0)
     }
 
     /// Returns the number of runs that ended with a report.

@@ -1,17 +1,14 @@
 //! `meshwork dead list`.
 
-use meshwork::view::DeadGroup;
-use meshwork::{DeadCursor, DeadLetter};
-use meshwork_model::time;
+use meshwork::DeadCursor;
+use meshwork::view::{DeadGroup, DeadLetterView};
 use meshwork_ops::{Store, dead};
-use serde::Serialize;
 
 use crate::app::App;
 use crate::args::filter::Select;
 use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::job_view::Summary;
 use crate::out::{Column, Row, note};
 
 /// Greatest number of letters that are grouped, about.
@@ -65,23 +62,7 @@ impl Row for DeadGroup {
     }
 }
 
-#[derive(Debug, Serialize)]
-struct Line<'a> {
-    died_at: String,
-    #[serde(flatten)]
-    job: Summary<'a>,
-}
-
-impl<'a> From<&'a DeadLetter> for Line<'a> {
-    fn from(letter: &'a DeadLetter) -> Self {
-        Self {
-            died_at: time::iso(letter.at_ms),
-            job: Summary::new(&letter.job, letter.job.state(false)),
-        }
-    }
-}
-
-impl Row for Line<'_> {
+impl Row for DeadLetterView<'_> {
     fn columns() -> Vec<Column> {
         let names = ["id", "type", "reason", "died", "attempts", "error"];
         Column::named(names, &["attempts"])
@@ -127,7 +108,11 @@ impl List {
                 "the newest {limit}; there are more (--limit), or continue with --cursor {next}"
             ));
         }
-        context.out.rows(letters.iter().map(Line::from))?;
+        let number = store.context_number();
+        let letters = letters
+            .iter()
+            .map(|letter| DeadLetterView::new(letter, number));
+        context.out.rows(letters)?;
         Ok(Exit::DONE)
     }
 }

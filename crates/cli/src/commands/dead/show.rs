@@ -1,5 +1,6 @@
 //! `meshwork dead show`.
 
+use meshwork::view::JobView;
 use meshwork_model::name::JobId;
 use meshwork_model::time;
 use meshwork_ops::Store;
@@ -10,7 +11,6 @@ use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::job_view;
-use crate::out::job_view::Record;
 use crate::out::printable;
 
 /// Show a dead letter: reason and time of its death, attempts, error and output
@@ -25,7 +25,7 @@ pub(crate) struct Show {
 struct Letter<'a> {
     died_at: String,
     #[serde(flatten)]
-    job: Record<'a>,
+    job: JobView<'a>,
 }
 
 impl Show {
@@ -35,7 +35,7 @@ impl Show {
         if context.out.is_json() {
             context.out.json(&Letter {
                 died_at,
-                job: job.into(),
+                job: JobView::new(job, job.state(false), store.context_number()),
             })?;
             return Ok(Exit::DONE);
         }

@@ -67,7 +67,8 @@ struct Line {
     prerequisite_timeout: Option<u64>,
     exclusive: Option<bool>,
     caller: Option<String>,
-    context: Option<String>,
+    #[serde(alias = "context")]
+    caller_context: Option<String>,
     log_path: Option<String>,
     batch: Option<String>,
     #[serde(flatten)]
@@ -274,9 +275,9 @@ impl All {
         if let Some(exclusive) = line.exclusive {
             request = request.concurrent(!exclusive);
         }
-        if line.caller.is_some() || line.context.is_some() {
+        if line.caller.is_some() || line.caller_context.is_some() {
             let (caller, context) = self.given.origin();
-            let [caller, context] = [(line.caller, caller), (line.context, context)]
+            let [caller, context] = [(line.caller, caller), (line.caller_context, context)]
                 .map(|(own, all)| own.unwrap_or_else(|| all.to_owned()));
             request = request.caller(caller, context);
         }

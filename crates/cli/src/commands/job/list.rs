@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use meshwork::MAX_TEXT_SCAN;
+use meshwork::view::JobSummary;
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
@@ -15,7 +16,6 @@ use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::listing::{Cursor, Newest};
-use crate::out::job_view::Summary;
 use crate::out::note;
 
 /// List jobs, the newest first
@@ -82,11 +82,11 @@ impl List {
             ));
         }
         self.sort.apply(&mut newest.jobs);
-        let states = client.states(&newest.jobs).await?;
+        let (states, number) = (client.states(&newest.jobs).await?, store.context_number());
         let rows = newest.jobs.iter().zip(states);
         context
             .out
-            .rows(rows.map(|(job, state)| Summary::new(job, state)))?;
+            .rows(rows.map(|(job, state)| JobSummary::new(job, state, number)))?;
         Ok(Exit::DONE)
     }
 }

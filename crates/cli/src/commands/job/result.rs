@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use meshwork::view::state_of;
 use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
 
@@ -9,7 +10,6 @@ use crate::app::App;
 use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::job_view::state_word;
 use crate::single;
 
 /// Print the result of an ended job; the exit code is its outcome
@@ -35,7 +35,7 @@ impl ResultOf {
             return single::print_end(&job, &mut context.out);
         }
         let state = client.states(std::slice::from_ref(&job)).await?;
-        let state = state_word(&job, state.into_iter().next().flatten());
+        let state = state_of(&job, state.into_iter().next().flatten());
         let message = format!("job {} has no result yet: it is {state}", job.id);
         let error = CommandError::new(Exit::NOT_ENDED, message);
         Err(error

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use meshwork::WaitReason;
-use meshwork::view::WhyView;
+use meshwork::view::{JobView, WhyView};
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
@@ -16,7 +16,6 @@ use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::job_view;
-use crate::out::job_view::Record;
 use crate::out::{Out, OutError, printable};
 
 /// Show a job: its state, times, attempts, reason of waiting, script, input and result
@@ -36,7 +35,7 @@ const MAX_SECTION: usize = 4096;
 #[derive(Debug, Serialize)]
 struct Line<'a> {
     #[serde(flatten)]
-    job: Record<'a>,
+    job: JobView<'a>,
     script: String,
     input: Option<String>,
     depends_on: &'a [String],
@@ -127,7 +126,7 @@ impl Show {
         let out = &mut context.out;
         if out.is_json() {
             out.json(&Line {
-                job: Record::new(&job, state),
+                job: JobView::new(&job, state, out.context),
                 script: shown(&job, &job.script),
                 input: job.input.as_deref().map(|input| shown(&job, input)),
                 depends_on: &job.depends_on,

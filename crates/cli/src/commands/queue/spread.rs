@@ -41,7 +41,7 @@ pub(crate) struct Spread {
 struct Line {
     queue: String,
     /// The context of the part, which is also its name.
-    part: ContextId,
+    context: ContextId,
     /// False for a part that gets no new jobs.
     active: bool,
     waiting: usize,
@@ -53,7 +53,7 @@ impl Line {
     fn new(name: &SpreadName, part: &SpreadPart) -> Self {
         Self {
             queue: name.to_string(),
-            part: part.context,
+            context: part.context,
             active: part.is_active,
             waiting: part.jobs.waiting,
             running: part.jobs.running,
@@ -77,7 +77,7 @@ impl Row for Line {
         let state = if self.active { "" } else { "no new jobs" };
         let numbers = [self.waiting, self.running, self.set_aside];
         let [waiting, running, aside] = numbers.map(|number| number.to_string());
-        let (queue, part) = (self.queue.clone(), self.part.to_string());
+        let (queue, part) = (self.queue.clone(), self.context.to_string());
         vec![queue, part, waiting, running, aside, state.to_owned()]
     }
 }

@@ -57,7 +57,7 @@ async fn add_all(
             let number = context.map(ContextId::get);
             let listed = Listed {
                 view,
-                in_context: number,
+                context: number,
                 next,
             };
             ((context, there.name.clone()), listed)
@@ -75,7 +75,7 @@ struct Listed {
     view: ScheduleView,
     /// Context of a schedule of flows.
     #[serde(skip_serializing_if = "Option::is_none")]
-    in_context: Option<u32>,
+    context: Option<u32>,
     /// In the time zone of the schedule.
     #[serde(skip)]
     next: Option<String>,

@@ -70,7 +70,7 @@ fn pages(api: &Api, path: &str, items: &str) -> BTreeSet<String> {
         let (status, page) = api.rest("GET", &format!("{path}{cursor}"), &json!({}));
         assert_eq!(status, 200, "{page}");
         for item in page[items].as_array().unwrap() {
-            assert_eq!(item["part"], part_of(&item["id"]), "{item}");
+            assert_eq!(item["context"], part_of(&item["id"]), "{item}");
             assert!(
                 ids.insert(item["id"].as_str().unwrap().to_owned()),
                 "{item}"
@@ -122,7 +122,7 @@ fn uses_all_parts(site: &Site<'_>) {
     assert_eq!(parts.len(), 3);
     let waiting = parts.iter().map(|part| part["waiting"].as_u64().unwrap());
     assert_eq!(waiting.sum::<u64>(), 12);
-    let numbers: Vec<_> = parts.iter().map(|part| part["part"].clone()).collect();
+    let numbers: Vec<_> = parts.iter().map(|part| part["context"].clone()).collect();
     assert_eq!(numbers, [json!(1), json!(2), json!(3)]);
     assert!(parts.iter().all(|part| part["paused"] == true));
     let listed = site.get("/v1/queues?spread=true");
@@ -139,7 +139,7 @@ fn uses_all_parts(site: &Site<'_>) {
         let page = site.send("POST", "/v1/jobs/cancel", body);
         for job in page["jobs"].as_array().unwrap() {
             assert_eq!(
-                (&job["result"], &job["part"]),
+                (&job["result"], &job["context"]),
                 (&json!("cancelled"), &part_of(&job["id"]))
             );
             cancelled.insert(job["id"].as_str().unwrap().to_owned());

@@ -26,7 +26,7 @@ fn a_queue_has_parts_and_commands_use_all_of_them() {
     on_both(|ground| {
         spread(ground, "3");
         let parts = lines(ground, &["queue", "spread", "osis"]);
-        let numbers: Vec<_> = parts.iter().map(|part| part["part"].clone()).collect();
+        let numbers: Vec<_> = parts.iter().map(|part| part["context"].clone()).collect();
         assert_eq!(numbers, [json!(1), json!(2), json!(3)]);
         let ids: Vec<_> = (0..9)
             .map(|n| enqueue(ground, &["--key", &n.to_string()]))
@@ -36,7 +36,7 @@ fn a_queue_has_parts_and_commands_use_all_of_them() {
         let listed = lines(ground, &["job", "list", "--spread"]);
         assert_eq!(listed.len(), 10);
         for job in &listed {
-            let part = job["part"].to_string();
+            let part = job["context"].to_string();
             assert!(
                 job["id"]
                     .as_str()

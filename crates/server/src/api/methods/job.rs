@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use meshwork::view::{JobView, WhyView};
+use meshwork::view::WhyView;
 use meshwork::{Error, JobRequest};
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::api_key::Scope::{Admin, User, Viewer};
@@ -10,7 +10,7 @@ use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 use meshwork_model::route::Route;
 use meshwork_ops::change::Action;
-use meshwork_ops::job::{self, CancelParams, Changed, IdParams, READ};
+use meshwork_ops::job::{self, CancelParams, Changed, IdParams, JobAnswer, READ};
 use meshwork_ops::job_list;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -122,8 +122,7 @@ struct Created {
     /// Id of the job; of the first one if a unique name is in use.
     id: String,
     /// The job, if its end was waited for and it has ended.
-    #[schemars(with = "Option<JobView<'static>>")]
-    job: Option<Box<serde_json::value::RawValue>>,
+    job: Option<JobAnswer>,
     /// Warning: no worker runs jobs of this type or group now, so its name may be wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
@@ -143,18 +142,12 @@ async fn create(call: Call, params: NewJobParams) -> Result<Reply<Created>, ApiE
     if wait.is_some() && job.is_none() {
         call.accepted();
     }
-    let job = match &job {
-        None => None,
-        Some(job) => Some(
-            serde_json::value::to_raw_value(&JobView::from(job))
-                .map_err(|error| ApiError::new(Code::Internal, error.to_string()))?,
-        ),
-    };
+    let job = job.map(|job| JobAnswer::ended(job, &call));
     let id = id.to_string();
     Ok(Reply::new(&Created { id, job, warning }))
 }
 
-async fn run(call: Call, params: NewJobParams) -> Result<Reply<JobView<'static>>, ApiError> {
+async fn run(call: Call, params: NewJobParams) -> Result<Reply<JobAnswer>, ApiError> {
     let wait = params.wait.map_or(MAX_WAIT, |span| span.0);
     let (call, id, _) = enqueue(call, params).await?;
     finished(&call, &id, wait).await
@@ -258,13 +251,9 @@ async fn ended(call: &Call, id: &JobId, wait: Duration) -> Result<Option<Job>, A
     }
 }
 
-async fn finished(
-    call: &Call,
-    id: &JobId,
-    wait: Duration,
-) -> Result<Reply<JobView<'static>>, ApiError> {
+async fn finished(call: &Call, id: &JobId, wait: Duration) -> Result<Reply<JobAnswer>, ApiError> {
     match ended(call, id, wait).await? {
-        Some(job) => Ok(Reply::borrowed(&JobView::from(&job))),
+        Some(job) => Ok(Reply::new(&JobAnswer::ended(job, call))),
         None => {
             let message = format!("job {id} has not ended yet");
             let hint = "job.result waits for it again";
@@ -296,7 +285,7 @@ struct ResultParams {
     context: Option<u32>,
 }
 
-async fn result(call: Call, params: ResultParams) -> Result<Reply<JobView<'static>>, ApiError> {
+async fn result(call: Call, params: ResultParams) -> Result<Reply<JobAnswer>, ApiError> {
     let wait = params.wait.map_or(Duration::ZERO, |span| span.0);
     let (call, id) = call.enter_job(params.context, &params.id, READ).await?;
     finished(&call, &id, wait).await

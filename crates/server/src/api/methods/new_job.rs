@@ -78,7 +78,8 @@ pub(crate) struct NewJobParams {
     /// Id of the caller, as other systems record it.
     caller: Option<String>,
     /// Id of the caller's context, as other systems record it.
-    context_id: Option<String>,
+    #[serde(alias = "context_id")]
+    caller_context: Option<String>,
     /// Log file on the worker's host.
     log_path: Option<String>,
     /// Batch of the job.
@@ -231,8 +232,8 @@ impl NewJobParams {
         if self.exclusive {
             request = request.concurrent(false);
         }
-        if self.caller.is_some() || self.context_id.is_some() {
-            let (caller, context) = (self.caller, self.context_id);
+        if self.caller.is_some() || self.caller_context.is_some() {
+            let (caller, context) = (self.caller, self.caller_context);
             request = request.caller(caller.unwrap_or_default(), context.unwrap_or_default());
         }
         if let Some(path) = self.log_path {

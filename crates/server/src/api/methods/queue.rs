@@ -140,7 +140,7 @@ struct QueueList {
 #[derive(Debug, Serialize, JsonSchema)]
 struct ListedQueue {
     /// Number of its context, the part of a spread queue; null outside contexts.
-    part: Option<u32>,
+    context: Option<u32>,
     /// The queue.
     #[serde(flatten)]
     queue: QueueView,
@@ -152,7 +152,7 @@ pub(super) struct QueueState {
     /// List of the queue; name of a spread queue.
     queue: String,
     /// Number of its context, a part of a spread queue; null outside contexts, and for all parts together.
-    part: Option<u32>,
+    context: Option<u32>,
     /// Number of jobs that wait in it, of all priorities.
     waiting: usize,
     /// Number of running jobs.
@@ -225,10 +225,10 @@ async fn listed(call: Call) -> Result<Vec<ListedQueue>, ApiError> {
         }
         None => call.found().await?.queues.clone(),
     };
-    let part = call.context_number();
+    let context = call.context_number();
     // Settings are read now: a queue that was paused after the scan has to be shown as paused.
     let queues = queue::listed(found, &call.client.settings().await?).into_iter();
-    Ok(queues.map(|queue| ListedQueue { part, queue }).collect())
+    Ok(queues.map(|queue| ListedQueue { context, queue }).collect())
 }
 
 async fn get(call: Call, params: QueueParams) -> Result<Reply<QueueState>, ApiError> {
@@ -255,7 +255,7 @@ async fn state(call: &Call, list: &str) -> Result<QueueState, ApiError> {
     let list = JobKeys::without_priority(list);
     Ok(QueueState {
         queue: list.to_owned(),
-        part: call.context_number(),
+        context: call.context_number(),
         waiting: depth.waiting,
         running: depth.running,
         set_aside: depth.set_aside,
@@ -277,7 +277,7 @@ impl QueueState {
         let first = parts.first();
         Self {
             queue,
-            part: None,
+            context: None,
             waiting: sum(|part| part.waiting),
             running: sum(|part| part.running),
             set_aside: sum(|part| part.set_aside),

@@ -11,7 +11,7 @@ use crate::api::ApiError;
 use crate::ui::ansi;
 use crate::ui::caller::Caller;
 use crate::ui::layout::Page;
-use crate::ui::parts::{button, confirmed, state};
+use crate::ui::parts::{button, confirmed, job_state};
 use crate::ui::text::{block, cell, cell_of, duration, number, when};
 use crate::ui::views::{Job, Why, between, job_link, queue_link};
 
@@ -61,7 +61,7 @@ pub(super) async fn show(caller: Arc<Caller>) -> Result<Page, ApiError> {
     let body = html! {
         header.head #head data-part {
             h1.mono { (cell_of(&job.id, 80)) }
-            (state(if job.dead.is_some() { "dead" } else { &why.state }))
+            (job_state(&why.state, job.dead.as_deref()))
             div.buttons { (buttons(&caller, &job, &why)) }
         }
         section #state data-part {
@@ -104,7 +104,7 @@ fn time_line(caller: &Caller, job: &Job, why: &Why) -> Markup {
     let ended = job.ended_at.as_deref();
     let waited = between(Some(&job.created_at), started.or(ended).or(Some(&now)));
     let ran = between(started, ended.or(Some(&now)));
-    let is_running = why.state == "running";
+    let is_running = matches!(why.state.as_str(), "running" | "cancelling");
     let until_due = job.run_at.as_deref().filter(|_| why.state == "delayed");
     html! {
         ol.timeline {
@@ -120,8 +120,8 @@ fn time_line(caller: &Caller, job: &Job, why: &Why) -> Markup {
                 @else { span.note { "not yet" } }
                 @if let Some(progress) = job.progress.as_ref().filter(|_| is_running) { span { (cell(progress)) } }
             }
-            li.done[ended.is_some()].failed[job.status == "error"] {
-                strong { @if job.status == "error" { "Failed" } @else { "Ended" } }
+            li.done[ended.is_some()].failed[job.state == "failed"] {
+                strong { @match job.state.as_str() { "failed" => "Failed", "cancelled" => "Cancelled", _ => "Ended" } }
                 @if let Some(ended) = ended { (when(ended, caller.now_ms)) } @else { span.note { "not yet" } }
             }
         }
