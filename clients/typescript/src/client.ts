@@ -133,7 +133,7 @@ export class Meshwork extends Methods {
    *
    * After `within` seconds it throws a `MeshworkError` with the code `timeout`; the job goes on.
    */
-  async run(job: Schemas["NewJobParams"], within?: number): Promise<Schemas["JobView"]> {
+  async run(job: Schemas["JobSpecWithWait"], within?: number): Promise<Schemas["JobView"]> {
     const deadline = new Deadline(within);
     const made = await this.job.create({ ...job, wait: deadline.wait() });
     return made.job ? ended(made.job) : this.wait(made.id, deadline.left());

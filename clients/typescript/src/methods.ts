@@ -131,7 +131,7 @@ export class BatchMethods {
   constructor(private readonly caller: Caller) {}
 
   /** Enqueue jobs of a batch, at most 1000. */
-  add(params: Schemas["BatchAddParams"]): Promise<Schemas["AddedJobs"]> {
+  add(params: Schemas["BatchAddParams"]): Promise<Schemas["NewBatchJobs"]> {
     return this.caller.call("batch.add", params);
   }
 
@@ -141,7 +141,7 @@ export class BatchMethods {
   }
 
   /** Open a batch, with callback jobs for its end. */
-  create(params: Schemas["BatchCreateParams"] = {}): Promise<Schemas["BatchView"]> {
+  create(params: Schemas["BatchCreateParams"] = {}): Promise<Schemas["NewBatchView"]> {
     return this.caller.call("batch.create", params);
   }
 
@@ -151,12 +151,12 @@ export class BatchMethods {
   }
 
   /** List batches: those that have not ended, then the others, the last ended first. */
-  list(params: Schemas["BatchListParams"] = {}): Promise<Schemas["BatchPage"]> {
+  list(params: Schemas["PageParams"] = {}): Promise<Schemas["BatchPage"]> {
     return this.caller.call("batch.list", params);
   }
 
   /** Iterates over the items of all pages of `list`. */
-  iter(params: Schemas["BatchListParams"] = {}): AsyncGenerator<Schemas["BatchView"]> {
+  iter(params: Schemas["PageParams"] = {}): AsyncGenerator<Schemas["BatchView"]> {
     return this.caller.iterate("batch.list", params);
   }
 
@@ -206,7 +206,7 @@ export class DeadMethods {
   }
 
   /** Read a dead letter. */
-  get(params: Schemas["JobParams"]): Promise<Schemas["JobView"]> {
+  get(params: Schemas["JobParams"]): Promise<Schemas["DeadLetter"]> {
     return this.caller.call("dead.get", params);
   }
 
@@ -226,7 +226,7 @@ export class DeadMethods {
   }
 
   /** Iterates over the items of all pages of `list`. */
-  iter(params: Schemas["DeadListParams"] = {}): AsyncGenerator<Schemas["ListedLetter"]> {
+  iter(params: Schemas["DeadListParams"] = {}): AsyncGenerator<Schemas["DeadLetterView"]> {
     return this.caller.iterate("dead.list", params);
   }
 
@@ -306,7 +306,7 @@ export class FlowMethods {
   }
 
   /** Submit a flow: the text of its file with those of its scripts, or the name of a deployed one. */
-  submit(params: Schemas["FlowSubmitParams"] = {}): Promise<Schemas["SubmittedFlow"]> {
+  submit(params: Schemas["FlowSubmitParams"] = {}): Promise<Schemas["NewFlow"]> {
     return this.caller.call("flow.submit", params);
   }
 }
@@ -331,7 +331,7 @@ export class JobMethods {
   }
 
   /** Enqueue a job, and wait for its end if `wait` is given. */
-  create(params: Schemas["NewJobParams"], options: Keyed = {}): Promise<Schemas["CreatedJob"]> {
+  create(params: Schemas["JobSpecWithWait"] = {}, options: Keyed = {}): Promise<Schemas["NewJob"]> {
     return this.caller.call("job.create", params, options);
   }
 
@@ -366,7 +366,7 @@ export class JobMethods {
   }
 
   /** Wait for the end of a job, and read it. */
-  result(params: Schemas["JobResultParams"]): Promise<Schemas["JobView"]> {
+  result(params: Schemas["JobParamsWithWait"]): Promise<Schemas["JobView"]> {
     return this.caller.call("job.result", params);
   }
 
@@ -376,7 +376,7 @@ export class JobMethods {
   }
 
   /** Enqueue a job and wait for its end. */
-  run(params: Schemas["NewJobParams"], options: Keyed = {}): Promise<Schemas["JobView"]> {
+  run(params: Schemas["JobSpecWithWait"] = {}, options: Keyed = {}): Promise<Schemas["JobView"]> {
     return this.caller.call("job.run", params, options);
   }
 
@@ -581,12 +581,12 @@ export class ScheduleMethods {
   }
 
   /** List schedules, page by page, in no order. */
-  list(params: Schemas["ScheduleListParams"] = {}): Promise<Schemas["SchedulePage"]> {
+  list(params: Schemas["PageParams"] = {}): Promise<Schemas["SchedulePage"]> {
     return this.caller.call("schedule.list", params);
   }
 
   /** Iterates over the items of all pages of `list`. */
-  iter(params: Schemas["ScheduleListParams"] = {}): AsyncGenerator<Schemas["ScheduleView"]> {
+  iter(params: Schemas["PageParams"] = {}): AsyncGenerator<Schemas["ScheduleView"]> {
     return this.caller.iterate("schedule.list", params);
   }
 
@@ -596,7 +596,7 @@ export class ScheduleMethods {
   }
 
   /** Create or replace a schedule. */
-  put(params: Schemas["SchedulePutParams"]): Promise<Schemas["ScheduleView"]> {
+  put(params: Schemas["SchedulePutParams"]): Promise<Schemas["NewScheduleView"]> {
     return this.caller.call("schedule.put", params);
   }
 

@@ -1387,17 +1387,12 @@ export interface components {
              */
             updated_at: number;
         };
-        /** @description Ids of jobs that were enqueued. */
-        AddedJobs: {
-            /** @description The ids, in the order of the jobs. */
-            ids: string[];
-        };
         /** @description Jobs of a batch. */
         BatchAddParams: {
             /** @description Id of the batch. */
             id: string;
             /** @description The jobs, at most 1000. */
-            jobs: components["schemas"]["NewJobParams"][];
+            jobs: components["schemas"]["JobSpec"][];
         };
         /** @description The batch and the reason. */
         BatchCancelParams: {
@@ -1413,23 +1408,13 @@ export interface components {
             /** @description Name for people. */
             name?: string | null;
             /** @description Job for the end of all jobs. */
-            on_done?: components["schemas"]["NewJobParams"] | null;
+            on_done?: components["schemas"]["JobSpec"] | null;
             /** @description Job for the end, if one has failed. */
-            on_failure?: components["schemas"]["NewJobParams"] | null;
+            on_failure?: components["schemas"]["JobSpec"] | null;
             /** @description Job for the end, if all have finished. */
-            on_success?: components["schemas"]["NewJobParams"] | null;
+            on_success?: components["schemas"]["JobSpec"] | null;
             /** @description Time after which the batch is sealed if nobody has sealed it. */
             open_for?: components["schemas"]["Span"] | null;
-        };
-        /** @description A page of batches. */
-        BatchListParams: {
-            /** @description `next` of the page before. */
-            cursor?: string | null;
-            /**
-             * Format: uint
-             * @description Greatest number of batches, 1 to 1000. Default: 100. A page may have fewer, although more follow.
-             */
-            limit?: number | null;
         };
         /** @description Page of batches. */
         BatchPage: {
@@ -1509,13 +1494,13 @@ export interface components {
         };
         /** @description Result for one job. */
         ChangedJob: {
-            /** @description Id of the job. */
-            id: string;
             /**
              * Format: uint32
              * @description Number of its context, a part with `spread`; null outside contexts.
              */
-            part: number | null;
+            context: number | null;
+            /** @description Id of the job. */
+            id: string;
             /**
              * @description State after the change: `cancelled`, `cancelling`, `ended`, `queued` or `deleted`; or why the job was not changed:
              *     `unfinished`, `running`, `of_flow` or `missing`.
@@ -1596,15 +1581,6 @@ export interface components {
              */
             updated_at: number;
         };
-        /** @description A job that was enqueued. */
-        CreatedJob: {
-            /** @description Id of the job; of the first one if a unique name is in use. */
-            id: string;
-            /** @description The job, if its end was waited for and it has ended. */
-            job: components["schemas"]["JobView"] | null;
-            /** @description Warning: no worker runs jobs of this type or group now, so its name may be wrong. */
-            warning?: string | null;
-        };
         /** @description A message that was sent. */
         CreatedMessage: {
             /** @description Its key, as `12:101`: the actor, and the number among his messages. */
@@ -1661,10 +1637,218 @@ export interface components {
             /** @description `next` of the part before. */
             cursor?: string | null;
         };
+        /** @description Dead letter with its whole record. */
+        DeadLetter: {
+            /**
+             * Format: uint32
+             * @description Number of runs.
+             */
+            attempts: number;
+            /** @description Batch of the job. */
+            batch: string | null;
+            /** @description Id of the caller. */
+            caller: string;
+            /** @description Id of the caller's context, as the caller gave it. */
+            caller_context: string;
+            /**
+             * Format: uint32
+             * @description Number of jobs that this one enqueued.
+             */
+            children: number;
+            /** @description False if the job runs alone on its worker. */
+            concurrent: boolean;
+            /**
+             * Format: uint32
+             * @description Number of the context that the job is in; null outside contexts.
+             */
+            context: number | null;
+            /** @description Time of the creation, as in the record. */
+            created_at: string;
+            /** @description Kind of the failure, of a dead letter. */
+            dead: string | null;
+            /** @description Time of its death (RFC 3339). */
+            died_at: string;
+            /** @description Time of the end. */
+            ended_at: string | null;
+            /** @description Environment of the script, with masked secrets. */
+            env: {
+                [key: string]: string;
+            };
+            /** @description Reason of the failure. Secrets of the environment are masked. */
+            error: string | null;
+            /** @description The last 10 attempts that failed or were lost, the oldest first. */
+            failed_attempts: components["schemas"]["FailedAttempt"][];
+            /** @description Group of workers that the job asks for. */
+            group: string | null;
+            /** @description Id of the job. */
+            id: string;
+            /** @description Worker that the job asks for. */
+            instance: string | null;
+            /** @description Concurrency key. */
+            key: string | null;
+            /**
+             * Format: uint32
+             * @description Number of runs whose worker died.
+             */
+            lost: number;
+            /** @description Result: the value if it is JSON, else a text. Null while there is none. */
+            output: unknown;
+            /** @description Job that enqueued this one. */
+            parent: string | null;
+            /** @description `high`, `normal` or `low`. */
+            priority: string;
+            /** @description Last progress that the job reported, as a percentage and a text. */
+            progress: string | null;
+            /** @description The same as a number and a text. */
+            progress_value: components["schemas"]["Progress"] | null;
+            /** @description Queue of the last claim. */
+            queue: string | null;
+            /** @description Sandbox that the job asks for. */
+            requested_sandbox: string | null;
+            /**
+             * Format: uint32
+             * @description Number of retries: N allow N + 1 runs.
+             */
+            retries: number;
+            /** @description Time before which the job does not run (RFC 3339). */
+            run_at: string | null;
+            /**
+             * Format: uint32
+             * @description Number of times that the job put itself off.
+             */
+            snoozes: number;
+            /** @description Time by which a worker has to begin the job (RFC 3339). */
+            start_by: string | null;
+            /** @description Start of the last run (RFC 3339). */
+            started_at: string | null;
+            /** @description State: `queued`, `delayed`, `waiting` (for other jobs), `running`, `cancelling`, `finished`, `failed` or `cancelled`; for a status of another client, that status. */
+            state: string;
+            /** @description Status of the record: `dispatched`, `waiting_for_prerequisites`, `started`, `finished` or `error`. A status of another client is given as it is. */
+            status: string;
+            /** @description Last part of the last run's stderr. */
+            stderr: string;
+            /** @description Last part of the last run's stdout. */
+            stdout: string;
+            /** @description Labels. */
+            tags: string[];
+            /**
+             * Format: uint64
+             * @description Longest time of one run, in seconds.
+             */
+            timeout: number;
+            /** @description Position of the error in the script. */
+            traceback: string | null;
+            /** @description Trace of the job (W3C trace context). */
+            traceparent: string | null;
+            /** @description Type of the script; null where only the queue names it. */
+            type: string | null;
+            /** @description Unique name, with the time or the event until which it holds. */
+            unique: string | null;
+            /** @description Time of the last change. */
+            updated_at: string;
+            /** @description Sandbox and resources of the last run that started processes. */
+            usage: components["schemas"]["RunUsageView"] | null;
+            /** @description Worker of the last claim. */
+            worker: string | null;
+        };
+        /** @description Dead letter in a list. */
+        DeadLetterView: {
+            /**
+             * Format: uint32
+             * @description Number of runs.
+             */
+            attempts: number;
+            /** @description Batch of the job. */
+            batch: string | null;
+            /** @description Id of the caller. */
+            caller: string;
+            /** @description Id of the caller's context, as the caller gave it. */
+            caller_context: string;
+            /**
+             * Format: uint32
+             * @description Number of jobs that this one enqueued.
+             */
+            children: number;
+            /** @description False if the job runs alone on its worker. */
+            concurrent: boolean;
+            /**
+             * Format: uint32
+             * @description Number of the context that the job is in; null outside contexts.
+             */
+            context: number | null;
+            /** @description Time of the creation, as in the record. */
+            created_at: string;
+            /** @description Kind of the failure, of a dead letter. */
+            dead: string | null;
+            /** @description Time of its death (RFC 3339). */
+            died_at: string;
+            /** @description Time of the end. */
+            ended_at: string | null;
+            /** @description Reason of the failure. Secrets of the environment are masked. */
+            error: string | null;
+            /** @description Group of workers that the job asks for. */
+            group: string | null;
+            /** @description Id of the job. */
+            id: string;
+            /** @description Worker that the job asks for. */
+            instance: string | null;
+            /** @description Concurrency key. */
+            key: string | null;
+            /**
+             * Format: uint32
+             * @description Number of runs whose worker died.
+             */
+            lost: number;
+            /** @description Job that enqueued this one. */
+            parent: string | null;
+            /** @description `high`, `normal` or `low`. */
+            priority: string;
+            /** @description Last progress that the job reported, as a percentage and a text. */
+            progress: string | null;
+            /** @description The same as a number and a text. */
+            progress_value: components["schemas"]["Progress"] | null;
+            /** @description Queue of the last claim. */
+            queue: string | null;
+            /**
+             * Format: uint32
+             * @description Number of retries: N allow N + 1 runs.
+             */
+            retries: number;
+            /** @description Time before which the job does not run (RFC 3339). */
+            run_at: string | null;
+            /**
+             * Format: uint32
+             * @description Number of times that the job put itself off.
+             */
+            snoozes: number;
+            /** @description Time by which a worker has to begin the job (RFC 3339). */
+            start_by: string | null;
+            /** @description Start of the last run (RFC 3339). */
+            started_at: string | null;
+            /** @description State: `queued`, `delayed`, `waiting` (for other jobs), `running`, `cancelling`, `finished`, `failed` or `cancelled`; for a status of another client, that status. */
+            state: string;
+            /** @description Status of the record: `dispatched`, `waiting_for_prerequisites`, `started`, `finished` or `error`. A status of another client is given as it is. */
+            status: string;
+            /** @description Labels. */
+            tags: string[];
+            /**
+             * Format: uint64
+             * @description Longest time of one run, in seconds.
+             */
+            timeout: number;
+            /** @description Type of the script; null where only the queue names it. */
+            type: string | null;
+            /** @description Unique name, with the time or the event until which it holds. */
+            unique: string | null;
+            /** @description Time of the last change. */
+            updated_at: string;
+            /** @description Worker of the last claim. */
+            worker: string | null;
+        };
         /** @description Page of dead letters. */
         DeadLetters: {
             /** @description The letters, the newest first. */
-            letters: components["schemas"]["ListedLetter"][];
+            letters: components["schemas"]["DeadLetterView"][];
             /** @description Cursor of the next page; null after the last one. */
             next: string | null;
         };
@@ -1672,14 +1856,15 @@ export interface components {
         DeadListParams: {
             /**
              * Format: uint32
-             * @description Context of the jobs; none for jobs outside contexts.
+             * @description Number of the context; none is outside contexts.
+             * @default null
              */
             context?: number | null;
             /** @description `next` of the page before. */
             cursor?: string | null;
             /**
              * Format: uint
-             * @description Greatest number of letters, 1 to 1000. Default: 100. A page may have fewer, although more follow.
+             * @description Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow.
              */
             limit?: number | null;
             /** @description Only jobs of this queue. */
@@ -1687,7 +1872,7 @@ export interface components {
             /** @description Only letters of this kind of failure. */
             reason?: string | null;
             /**
-             * @description True for the letters in all parts of the spread queue `queue`, or of all spread queues. Parts follow each other.
+             * @description True for all parts of the spread queue that the other parameters name, or of all spread queues.
              * @default false
              */
             spread?: boolean;
@@ -1883,7 +2068,7 @@ export interface components {
             cursor?: string | null;
             /**
              * Format: uint
-             * @description Greatest number of flows, 1 to 1000. Default: 100.
+             * @description Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow.
              */
             limit?: number | null;
             /** @description Only flows of this name, and those that a schedule of this name has started: the latest 1000 of them. */
@@ -2131,7 +2316,8 @@ export interface components {
             batch?: string | null;
             /**
              * Format: uint32
-             * @description Context of the jobs; none for jobs outside contexts.
+             * @description Number of the context; none is outside contexts.
+             * @default null
              */
             context?: number | null;
             /** @description `next` of the page before. */
@@ -2142,7 +2328,7 @@ export interface components {
             key?: string | null;
             /**
              * Format: uint
-             * @description Greatest number of jobs, 1 to 1000. Default: 100. A page may have fewer, although more follow.
+             * @description Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow.
              */
             limit?: number | null;
             /** @description Only jobs that this one enqueued. */
@@ -2152,13 +2338,13 @@ export interface components {
             /** @description Only jobs that were created at this time or later (RFC 3339). */
             since?: string | null;
             /**
-             * @description True for the jobs in all parts of the spread queue `queue`, or of all spread queues. Parts follow each other.
+             * @description True for all parts of the spread queue that the other parameters name, or of all spread queues.
              * @default false
              */
             spread?: boolean;
-            /** @description Jobs in this state, from the lists of the store: `queued` (of one queue), `running`, `delayed`, `ended` or `dead`. Only `queue` can be given with it. */
+            /** @description Only jobs in this state. `queued` (of one queue), `running`, `delayed`, `ended` and `dead` are lists of the store, with which only `queue` can be given; the others search. */
             state?: components["schemas"]["ListedState"] | null;
-            /** @description Search: only jobs with this status: `queued`, `delayed`, `waiting`, `running`, `finished`, `failed`, `cancelled` or `stale`. */
+            /** @description Search: only jobs in this state: `queued`, `delayed`, `waiting`, `running`, `cancelling`, `finished`, `failed`, `cancelled` or `stale`; or with this status of the record. */
             status?: string | null;
             /** @description Only jobs with this label. */
             tag?: string | null;
@@ -2201,16 +2387,16 @@ export interface components {
             /** @description Id of the job; in a context its number, as `2001` or `12:2001`, or its key. */
             id: string;
         };
-        /** @description The wait for a job. */
-        JobResultParams: {
+        /** @description The id of a job. */
+        JobParamsWithWait: {
             /**
              * Format: uint32
              * @description Number of its context; none if it is of no context.
              */
             context?: number | null;
-            /** @description Id of the job. */
+            /** @description Id of the job; in a context its number, as `2001` or `12:2001`, or its key. */
             id: string;
-            /** @description Time to wait for its end, at most 5 minutes. Default: 0. */
+            /** @description Time to wait for the end of the job, at most 5 minutes. */
             wait?: components["schemas"]["Span"] | null;
         };
         /** @description Script, input and links of a job. Secrets of its environment are masked. */
@@ -2233,6 +2419,261 @@ export interface components {
             /** @description Text of the script. */
             script: string;
         };
+        /** @description A job to be enqueued. Durations are seconds as a number, or a text with units, such as `500ms`, `90s`, `10m` or `1h30m`. */
+        JobSpec: {
+            /**
+             * @description Start time: RFC 3339, `2026-01-31 12:00` or `tomorrow 9:00` in the zone `tz`, or `+10m` from now. Give this or `delay`.
+             * @default null
+             */
+            at?: string | null;
+            /** @description First pause before a retry; it doubles. At most one hour. Default: 1 s. */
+            backoff?: components["schemas"]["Span"] | null;
+            /** @description Batch of the job. */
+            batch?: string | null;
+            /**
+             * @description Id of the caller, as other systems record it.
+             * @default null
+             */
+            caller?: string | null;
+            /**
+             * @description Id of the caller's context, as other systems record it.
+             * @default null
+             */
+            caller_context?: string | null;
+            /** @description `NAME=DURATION`: the job runs when no other job of this name has arrived for this time; the last one runs. */
+            debounce?: string | null;
+            /** @description Time before the start. At most ten years. */
+            delay?: components["schemas"]["Span"] | null;
+            /**
+             * @description Jobs that must finish first, each as `ID`, or `NAME=ID` with the name of its result. At most 1,000.
+             * @default []
+             */
+            depends_on?: string[];
+            /**
+             * @description Environment of the script.
+             * @default {}
+             */
+            env?: {
+                [key: string]: string;
+            };
+            /**
+             * @description True if the job runs alone on its worker.
+             * @default null
+             */
+            exclusive?: boolean | null;
+            /** @description Queue to use if that worker is not alive: `group` or `type`. */
+            fallback?: string | null;
+            /** @description Group of workers. */
+            group?: string | null;
+            /**
+             * @description Id of the job; a UUID if none is given. In a context its number, and the next free one if none is given. The same id
+             *     with the same parameters adds no second job.
+             * @default null
+             */
+            id?: string | null;
+            /** @description Input of the script: a text is given as it is, another value as JSON. */
+            input?: unknown;
+            /** @description One worker of the group. */
+            instance?: string | null;
+            /**
+             * @description Concurrency key, such as a tenant.
+             * @default null
+             */
+            key?: string | null;
+            /**
+             * @description Log file on the worker's host.
+             * @default null
+             */
+            log_path?: string | null;
+            /** @description Rule for a unique name in use: `keep` the first job, `refuse` the new one, or `replace` a waiting one. Default: `keep`. */
+            on_duplicate?: string | null;
+            /** @description Rule for the failure of one of them: `fail` or `continue`. */
+            on_failure?: string | null;
+            /**
+             * @description JSON for a handler.
+             * @default null
+             */
+            payload?: unknown;
+            /** @description Longest wait for them, rounded up to whole seconds: at most 7 days. Default: no limit. */
+            prerequisite_timeout?: components["schemas"]["Span"] | null;
+            /**
+             * @description `high`, `normal` or `low`; or 0, 1 or 2.
+             * @enum {unknown}
+             */
+            priority?: "high" | "normal" | "low" | 0 | 1 | 2 | null;
+            /**
+             * Format: uint32
+             * @description Number of retries: N allow N + 1 runs. At most 100. Default: 0.
+             * @default null
+             */
+            retries?: number | null;
+            /** @description Routing key: workers with this key run the job. Give this or `group`. */
+            route?: string | null;
+            /** @description Sandbox that the job asks for; it can only be stricter than that of its queue and its worker. A text is its profile. */
+            sandbox?: components["schemas"]["SandboxSpec"] | null;
+            /**
+             * @description Text of the script, or the text for a handler. Give this or `payload`.
+             * @default null
+             */
+            script?: string | null;
+            /** @description Time within which a worker has to begin the job; after that it fails. At most ten years. */
+            start_timeout?: components["schemas"]["Span"] | null;
+            /** @description Labels, at most 10. */
+            tags?: string[];
+            /** @description `NAME=DURATION`: only the first job of this name within this time is stored. */
+            throttle?: string | null;
+            /** @description Longest time of one run, rounded up to whole seconds: at most 7 days. Default: 30 minutes. */
+            timeout?: components["schemas"]["Span"] | null;
+            /** @description Topic, for the bindings of the client or server that enqueues the job. */
+            topic?: string | null;
+            /** @description Type of the script: `osis`, `sal`, `v`, `python`, `exec`, or the name of a handler. */
+            type?: string | null;
+            /** @description Time zone of `at`, an IANA name. */
+            tz?: string | null;
+            /**
+             * @description Unique name: no other job of the same type and name is accepted until this one has ended.
+             * @default null
+             */
+            unique?: string | null;
+            /** @description Time for which the unique name is kept instead. */
+            unique_for?: components["schemas"]["Span"] | null;
+            /** @description Event until which it is kept: `done` or `started`. Default: `done`. */
+            unique_until?: string | null;
+        };
+        /** @description A job to be enqueued. Durations are seconds as a number, or a text with units, such as `500ms`, `90s`, `10m` or `1h30m`. */
+        JobSpecWithWait: {
+            /**
+             * @description Start time: RFC 3339, `2026-01-31 12:00` or `tomorrow 9:00` in the zone `tz`, or `+10m` from now. Give this or `delay`.
+             * @default null
+             */
+            at?: string | null;
+            /** @description First pause before a retry; it doubles. At most one hour. Default: 1 s. */
+            backoff?: components["schemas"]["Span"] | null;
+            /** @description Batch of the job. */
+            batch?: string | null;
+            /**
+             * @description Id of the caller, as other systems record it.
+             * @default null
+             */
+            caller?: string | null;
+            /**
+             * @description Id of the caller's context, as other systems record it.
+             * @default null
+             */
+            caller_context?: string | null;
+            /**
+             * Format: uint32
+             * @description Number of the context; none is outside contexts.
+             * @default null
+             */
+            context?: number | null;
+            /** @description `NAME=DURATION`: the job runs when no other job of this name has arrived for this time; the last one runs. */
+            debounce?: string | null;
+            /** @description Time before the start. At most ten years. */
+            delay?: components["schemas"]["Span"] | null;
+            /**
+             * @description Jobs that must finish first, each as `ID`, or `NAME=ID` with the name of its result. At most 1,000.
+             * @default []
+             */
+            depends_on?: string[];
+            /**
+             * @description Environment of the script.
+             * @default {}
+             */
+            env?: {
+                [key: string]: string;
+            };
+            /**
+             * @description True if the job runs alone on its worker.
+             * @default null
+             */
+            exclusive?: boolean | null;
+            /** @description Queue to use if that worker is not alive: `group` or `type`. */
+            fallback?: string | null;
+            /** @description Group of workers. */
+            group?: string | null;
+            /**
+             * @description Id of the job; a UUID if none is given. In a context its number, and the next free one if none is given. The same id
+             *     with the same parameters adds no second job.
+             * @default null
+             */
+            id?: string | null;
+            /** @description Input of the script: a text is given as it is, another value as JSON. */
+            input?: unknown;
+            /** @description One worker of the group. */
+            instance?: string | null;
+            /**
+             * @description Concurrency key, such as a tenant.
+             * @default null
+             */
+            key?: string | null;
+            /**
+             * @description Log file on the worker's host.
+             * @default null
+             */
+            log_path?: string | null;
+            /** @description Rule for a unique name in use: `keep` the first job, `refuse` the new one, or `replace` a waiting one. Default: `keep`. */
+            on_duplicate?: string | null;
+            /** @description Rule for the failure of one of them: `fail` or `continue`. */
+            on_failure?: string | null;
+            /**
+             * @description JSON for a handler.
+             * @default null
+             */
+            payload?: unknown;
+            /** @description Longest wait for them, rounded up to whole seconds: at most 7 days. Default: no limit. */
+            prerequisite_timeout?: components["schemas"]["Span"] | null;
+            /**
+             * @description `high`, `normal` or `low`; or 0, 1 or 2.
+             * @enum {unknown}
+             */
+            priority?: "high" | "normal" | "low" | 0 | 1 | 2 | null;
+            /**
+             * Format: uint32
+             * @description Number of retries: N allow N + 1 runs. At most 100. Default: 0.
+             * @default null
+             */
+            retries?: number | null;
+            /** @description Routing key: workers with this key run the job. Give this or `group`. */
+            route?: string | null;
+            /** @description Sandbox that the job asks for; it can only be stricter than that of its queue and its worker. A text is its profile. */
+            sandbox?: components["schemas"]["SandboxSpec"] | null;
+            /**
+             * @description Text of the script, or the text for a handler. Give this or `payload`.
+             * @default null
+             */
+            script?: string | null;
+            /**
+             * @description True for all parts of the spread queue that the other parameters name, or of all spread queues.
+             * @default false
+             */
+            spread?: boolean;
+            /** @description Time within which a worker has to begin the job; after that it fails. At most ten years. */
+            start_timeout?: components["schemas"]["Span"] | null;
+            /** @description Labels, at most 10. */
+            tags?: string[];
+            /** @description `NAME=DURATION`: only the first job of this name within this time is stored. */
+            throttle?: string | null;
+            /** @description Longest time of one run, rounded up to whole seconds: at most 7 days. Default: 30 minutes. */
+            timeout?: components["schemas"]["Span"] | null;
+            /** @description Topic, for the bindings of the client or server that enqueues the job. */
+            topic?: string | null;
+            /** @description Type of the script: `osis`, `sal`, `v`, `python`, `exec`, or the name of a handler. */
+            type?: string | null;
+            /** @description Time zone of `at`, an IANA name. */
+            tz?: string | null;
+            /**
+             * @description Unique name: no other job of the same type and name is accepted until this one has ended.
+             * @default null
+             */
+            unique?: string | null;
+            /** @description Time for which the unique name is kept instead. */
+            unique_for?: components["schemas"]["Span"] | null;
+            /** @description Event until which it is kept: `done` or `started`. Default: `done`. */
+            unique_until?: string | null;
+            /** @description Time to wait for the end of the job, at most 5 minutes. */
+            wait?: components["schemas"]["Span"] | null;
+        };
         /** @description Job as JSON. Secrets of its environment are masked, except in the result. */
         JobView: {
             /**
@@ -2244,6 +2685,8 @@ export interface components {
             batch: string | null;
             /** @description Id of the caller. */
             caller: string;
+            /** @description Id of the caller's context, as the caller gave it. */
+            caller_context: string;
             /**
              * Format: uint32
              * @description Number of jobs that this one enqueued.
@@ -2251,8 +2694,11 @@ export interface components {
             children: number;
             /** @description False if the job runs alone on its worker. */
             concurrent: boolean;
-            /** @description Id of the context, as the caller gave it. */
-            context: string;
+            /**
+             * Format: uint32
+             * @description Number of the context that the job is in; null outside contexts.
+             */
+            context: number | null;
             /** @description Time of the creation, as in the record. */
             created_at: string;
             /** @description Kind of the failure, of a dead letter. */
@@ -2310,6 +2756,8 @@ export interface components {
             start_by: string | null;
             /** @description Start of the last run (RFC 3339). */
             started_at: string | null;
+            /** @description State: `queued`, `delayed`, `waiting` (for other jobs), `running`, `cancelling`, `finished`, `failed` or `cancelled`; for a status of another client, that status. */
+            state: string;
             /** @description Status of the record: `dispatched`, `waiting_for_prerequisites`, `started`, `finished` or `error`. A status of another client is given as it is. */
             status: string;
             /** @description Last part of the last run's stderr. */
@@ -2399,6 +2847,8 @@ export interface components {
             batch: string | null;
             /** @description Id of the caller. */
             caller: string;
+            /** @description Id of the caller's context, as the caller gave it. */
+            caller_context: string;
             /**
              * Format: uint32
              * @description Number of jobs that this one enqueued.
@@ -2406,8 +2856,11 @@ export interface components {
             children: number;
             /** @description False if the job runs alone on its worker. */
             concurrent: boolean;
-            /** @description Id of the context, as the caller gave it. */
-            context: string;
+            /**
+             * Format: uint32
+             * @description Number of the context that the job is in; null outside contexts.
+             */
+            context: number | null;
             /** @description Time of the creation, as in the record. */
             created_at: string;
             /** @description Kind of the failure, of a dead letter. */
@@ -2431,11 +2884,6 @@ export interface components {
             lost: number;
             /** @description Job that enqueued this one. */
             parent: string | null;
-            /**
-             * Format: uint32
-             * @description Number of its context, a part with `spread`; null outside contexts.
-             */
-            part: number | null;
             /** @description `high`, `normal` or `low`. */
             priority: string;
             /** @description Last progress that the job reported, as a percentage and a text. */
@@ -2460,98 +2908,8 @@ export interface components {
             start_by: string | null;
             /** @description Start of the last run (RFC 3339). */
             started_at: string | null;
-            /** @description Status of the record: `dispatched`, `waiting_for_prerequisites`, `started`, `finished` or `error`. A status of another client is given as it is. */
-            status: string;
-            /** @description Labels. */
-            tags: string[];
-            /**
-             * Format: uint64
-             * @description Longest time of one run, in seconds.
-             */
-            timeout: number;
-            /** @description Type of the script; null where only the queue names it. */
-            type: string | null;
-            /** @description Unique name, with the time or the event until which it holds. */
-            unique: string | null;
-            /** @description Time of the last change. */
-            updated_at: string;
-            /** @description Worker of the last claim. */
-            worker: string | null;
-        };
-        /** @description Dead letter of a page. */
-        ListedLetter: {
-            /**
-             * Format: uint32
-             * @description Number of runs.
-             */
-            attempts: number;
-            /** @description Batch of the job. */
-            batch: string | null;
-            /** @description Id of the caller. */
-            caller: string;
-            /**
-             * Format: uint32
-             * @description Number of jobs that this one enqueued.
-             */
-            children: number;
-            /** @description False if the job runs alone on its worker. */
-            concurrent: boolean;
-            /** @description Id of the context, as the caller gave it. */
-            context: string;
-            /** @description Time of the creation, as in the record. */
-            created_at: string;
-            /** @description Kind of the failure, of a dead letter. */
-            dead: string | null;
-            /** @description Time of its death (RFC 3339). */
-            died_at: string;
-            /** @description Time of the end. */
-            ended_at: string | null;
-            /** @description Reason of the failure. Secrets of the environment are masked. */
-            error: string | null;
-            /** @description Group of workers that the job asks for. */
-            group: string | null;
-            /** @description Id of the job. */
-            id: string;
-            /** @description Worker that the job asks for. */
-            instance: string | null;
-            /** @description Concurrency key. */
-            key: string | null;
-            /**
-             * Format: uint32
-             * @description Number of runs whose worker died.
-             */
-            lost: number;
-            /** @description Job that enqueued this one. */
-            parent: string | null;
-            /**
-             * Format: uint32
-             * @description Number of its context, a part with `spread`; null outside contexts.
-             */
-            part: number | null;
-            /** @description `high`, `normal` or `low`. */
-            priority: string;
-            /** @description Last progress that the job reported, as a percentage and a text. */
-            progress: string | null;
-            /** @description The same as a number and a text. */
-            progress_value: components["schemas"]["Progress"] | null;
-            /** @description Queue of the last claim. */
-            queue: string | null;
-            /**
-             * Format: uint32
-             * @description Number of retries: N allow N + 1 runs.
-             */
-            retries: number;
-            /** @description Time before which the job does not run (RFC 3339). */
-            run_at: string | null;
-            /**
-             * Format: uint32
-             * @description Number of times that the job put itself off.
-             */
-            snoozes: number;
-            /** @description Time by which a worker has to begin the job (RFC 3339). */
-            start_by: string | null;
-            /** @description Start of the last run (RFC 3339). */
-            started_at: string | null;
+            /** @description State: `queued`, `delayed`, `waiting` (for other jobs), `running`, `cancelling`, `finished`, `failed` or `cancelled`; for a status of another client, that status. */
+            state: string;
             /** @description Status of the record: `dispatched`, `waiting_for_prerequisites`, `started`, `finished` or `error`. A status of another client is given as it is. */
             status: string;
             /** @description Labels. */
@@ -2577,6 +2935,11 @@ export interface components {
              * @description Greatest number of jobs that run at once; null for no limit.
              */
             concurrency: number | null;
+            /**
+             * Format: uint32
+             * @description Number of its context, the part of a spread queue; null outside contexts.
+             */
+            context: number | null;
             /** @description True if new jobs are refused. */
             draining: boolean;
             /** @description True if keys take turns. */
@@ -2600,11 +2963,6 @@ export interface components {
              * @description Number of workers that wait on it.
              */
             listeners: number;
-            /**
-             * Format: uint32
-             * @description Number of its context, the part of a spread queue; null outside contexts.
-             */
-            part: number | null;
             /** @description True if no job may be claimed. Running jobs continue. */
             paused: boolean;
             /**
@@ -2642,8 +3000,8 @@ export interface components {
                 [key: string]: number;
             };
         };
-        /** @description Jobs that the store lists in order. */
-        ListedState: "queued" | "running" | "delayed" | "ended" | "dead";
+        /** @description State of the jobs of a page. */
+        ListedState: "queued" | "running" | "delayed" | "ended" | "dead" | "waiting" | "cancelling" | "finished" | "failed" | "cancelled";
         /** @description Line of a log. */
         LogLine: {
             /** @description Time at which the line was stored (RFC 3339). */
@@ -2787,7 +3145,7 @@ export interface components {
             cursor?: string | null;
             /**
              * Format: uint
-             * @description Greatest number of messages, 1 to 1000. Default: 100.
+             * @description Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow.
              */
             limit?: number | null;
         };
@@ -2829,104 +3187,83 @@ export interface components {
             /** @description The types, by name. */
             types: components["schemas"]["MigratingType"][];
         };
-        /** @description A job to be enqueued. */
-        NewJobParams: {
-            /** @description Start time (RFC 3339). Give this or `delay`. */
-            at?: string | null;
-            /** @description First pause before a retry. */
-            backoff?: components["schemas"]["Span"] | null;
-            /** @description Batch of the job. */
-            batch?: string | null;
-            /** @description Id of the caller, as other systems record it. */
-            caller?: string | null;
-            /**
-             * Format: uint32
-             * @description Context of the job; none for a job outside contexts.
-             */
-            context?: number | null;
-            /** @description Id of the caller's context, as other systems record it. */
-            context_id?: string | null;
-            /** @description Time before the start. */
-            delay?: components["schemas"]["Span"] | null;
-            /**
-             * @description Jobs that must finish first.
-             * @default []
-             */
-            depends_on?: string[];
-            /**
-             * @description Environment of the script.
-             * @default {}
-             */
-            env?: {
+        /** @description Answer with warnings. */
+        NewBatchJobs: {
+            /** @description The ids, in the order of the jobs. */
+            ids: string[];
+            /** @description Warnings, such as that no worker runs jobs of this type or group now. Missing if there are none. */
+            warnings?: string[];
+        };
+        /** @description Answer with warnings. */
+        NewBatchView: {
+            /** @description Ids of the callback jobs, by event. */
+            callbacks: {
                 [key: string]: string;
             };
+            /** @description Reason of its cancellation. */
+            cancelled: string | null;
+            /** @description Time of creation (RFC 3339). */
+            created_at: string;
+            /** @description Time at which its last job ended (RFC 3339). */
+            ended_at: string | null;
+            /** @description True if the batch was sealed because nobody did in time. */
+            expired: boolean;
             /**
-             * @description True if the job runs alone on its worker.
-             * @default false
+             * Format: uint64
+             * @description Number of jobs that failed.
              */
-            exclusive?: boolean;
-            /** @description Queue to use if that worker is not alive: `group` or `type`. */
-            fallback?: string | null;
-            /** @description Group of workers. */
-            group?: string | null;
+            failed: number;
+            /** @description First job that failed. */
+            first_failed: string | null;
+            /** @description Id of the batch. */
+            id: string;
+            /** @description Name for people. */
+            name: string;
+            /** @description Time until which it takes jobs (RFC 3339). */
+            open_until: string | null;
             /**
-             * @description Id of the job; a UUID if none is given. In a context its number, and the next free one if none is given. The same id
-             *     with the same parameters adds no second job.
+             * Format: uint64
+             * @description Number of jobs that have not ended.
              */
-            id?: string | null;
-            /** @description Input of the script. */
-            input?: string | null;
-            /** @description One worker of the group. */
-            instance?: string | null;
-            /** @description Concurrency key, such as a tenant. */
-            key?: string | null;
-            /** @description Log file on the worker's host. */
-            log_path?: string | null;
-            /** @description Rule for a unique name in use: `keep` the first job, `refuse` the new one, or `replace` a waiting one. */
-            on_duplicate?: string | null;
-            /** @description Rule for the failure of one of them: `fail` or `run`. */
-            on_failure?: string | null;
-            /** @description JSON for a handler. */
-            payload?: unknown;
-            /** @description Longest wait for them. */
-            prerequisite_timeout?: components["schemas"]["Span"] | null;
-            /** @description `high`, `normal` or `low`. */
-            priority?: string | null;
+            pending: number;
+            /** @description State: `open`, `sealed`, `cancelling`, `succeeded`, `failed` or `cancelled`. */
+            state: string;
+            /**
+             * Format: uint64
+             * @description Number of jobs that finished.
+             */
+            succeeded: number;
+            /**
+             * Format: uint64
+             * @description Number of its jobs.
+             */
+            total: number;
+            /** @description Warnings, such as that no worker runs jobs of this type or group now. Missing if there are none. */
+            warnings?: string[];
+        };
+        /** @description Answer with warnings. */
+        NewFlow: {
             /**
              * Format: uint32
-             * @description Number of retries: N allow N + 1 runs. Default: 0.
+             * @description Its context.
              */
-            retries?: number | null;
-            /** @description Routing key: workers with this key run the job. Give this or `group`. */
-            route?: string | null;
-            /** @description Sandbox that the job asks for; it can only be stricter than that of its queue and its worker. */
-            sandbox?: components["schemas"]["SandboxParams"] | null;
-            /** @description Text of the script, or the text for a handler. Give this or `payload`. */
-            script?: string | null;
+            context: number;
             /**
-             * @description True for a spread queue: the job goes to the part of its key, or to the shorter of two parts. Its id names the part.
-             * @default false
+             * Format: uint32
+             * @description Number of the flow.
              */
-            spread?: boolean;
-            /** @description Time within which a worker has to begin the job; after that it fails. */
-            start_timeout?: components["schemas"]["Span"] | null;
-            /**
-             * @description Labels.
-             * @default []
-             */
-            tags?: string[];
-            /** @description Longest time of one run. */
-            timeout?: components["schemas"]["Span"] | null;
-            /** @description Type of the script: `osis`, `sal`, `v`, `python`, or the name of a handler. */
-            type: string;
-            /** @description Unique name: no other job of the same type and name is accepted until this one has ended. */
-            unique?: string | null;
-            /** @description Time for which the unique name is kept instead. */
-            unique_for?: components["schemas"]["Span"] | null;
-            /** @description Event until which it is kept: `done` or `started`. */
-            unique_until?: string | null;
-            /** @description Time to wait for the end of the job, at most 5 minutes. */
-            wait?: components["schemas"]["Span"] | null;
+            id: number;
+            /** @description Warnings, such as that no worker runs jobs of this type or group now. Missing if there are none. */
+            warnings?: string[];
+        };
+        /** @description Answer with warnings. */
+        NewJob: {
+            /** @description Id of the job; of the first one if a unique name is in use. */
+            id: string;
+            /** @description The job, if its end was waited for and it has ended. */
+            job: components["schemas"]["JobView"] | null;
+            /** @description Warnings, such as that no worker runs jobs of this type or group now. Missing if there are none. */
+            warnings?: string[];
         };
         /** @description New key of the API. */
         NewKey: {
@@ -2948,6 +3285,60 @@ export interface components {
             /** @description Methods that it may call: `admin`, `user`, `registrar` or `viewer`. */
             scope: string;
         };
+        /** @description Answer with warnings. */
+        NewScheduleView: {
+            /** @description Rule for slots that were missed. */
+            catch_up: string | null;
+            /** @description Time of creation, as in the record. */
+            created_at: string;
+            /** @description Last slot that was decided (RFC 3339). */
+            decided_until: string | null;
+            /** @description Time after which it does not fire (RFC 3339). */
+            end_at: string | null;
+            /** @description Last job. */
+            last_job: string | null;
+            /** @description Name of the schedule. */
+            name: string;
+            /** @description Next slot (RFC 3339). */
+            next_at: string | null;
+            /** @description Rule for a slot whose previous job has not ended. */
+            overlap: string | null;
+            /** @description True if it is paused. */
+            paused: boolean;
+            /**
+             * Format: uint64
+             * @description Number of slots whose job was refused.
+             */
+            refused: number;
+            /** @description Job that has the unique name for which the last one was refused. */
+            refused_by: string | null;
+            /** @description Rhythm: a cron expression, or an interval. */
+            rhythm: string | null;
+            /**
+             * Format: uint64
+             * @description Number of jobs that it enqueued.
+             */
+            runs: number;
+            /**
+             * Format: uint64
+             * @description Number of slots that were skipped because the previous job had not ended.
+             */
+            skipped: number;
+            /** @description First time at which it may fire (RFC 3339). */
+            start_at: string | null;
+            /** @description Reason why its last slot could not be decided, or why it cannot be read. */
+            trouble: string | null;
+            /** @description Type of its jobs. */
+            type: string | null;
+            /** @description The next five slots as local times of the zone, with its offset; none while it is paused. */
+            upcoming: string[];
+            /** @description Time of the last change, as in the record. */
+            updated_at: string;
+            /** @description Warnings, such as that no worker runs jobs of this type or group now. Missing if there are none. */
+            warnings?: string[];
+            /** @description Time zone of the rhythm. */
+            zone: string | null;
+        };
         /** @description No parameters. */
         NoParams: Record<string, never>;
         /** @description A worker that has obeyed. */
@@ -2966,7 +3357,7 @@ export interface components {
             /** @description Version of OpenRPC. */
             openrpc: string;
         };
-        /** @description A page. */
+        /** @description Page of a list. */
         PageParams: {
             /** @description `next` of the page before. */
             cursor?: string | null;
@@ -3014,7 +3405,8 @@ export interface components {
         QueueChangeParams: {
             /**
              * Format: uint32
-             * @description Its context; none for a queue outside contexts.
+             * @description Number of the context; none is outside contexts.
+             * @default null
              */
             context?: number | null;
             /**
@@ -3026,7 +3418,7 @@ export interface components {
             /** @description The queue: `TYPE`, `TYPE:group:GROUP`, or its whole key. */
             queue: string;
             /**
-             * @description True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
+             * @description True for all parts of the spread queue that the other parameters name, or of all spread queues.
              * @default false
              */
             spread?: boolean;
@@ -3067,7 +3459,8 @@ export interface components {
             concurrency?: number | null;
             /**
              * Format: uint32
-             * @description Its context; none for a queue outside contexts.
+             * @description Number of the context; none is outside contexts.
+             * @default null
              */
             context?: number | null;
             /**
@@ -3121,7 +3514,7 @@ export interface components {
              */
             sandbox?: string | null;
             /**
-             * @description True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
+             * @description True for all parts of the spread queue that the other parameters name, or of all spread queues.
              * @default false
              */
             spread?: boolean;
@@ -3138,22 +3531,23 @@ export interface components {
             /** @description The queues, by part and name. Lists of other priorities are given if they have jobs or a limit. */
             queues: components["schemas"]["ListedQueue"][];
         };
-        /** @description The place of queues. */
+        /** @description The place of queues. The keys of contexts are scanned by the call. */
         QueueListParams: {
             /**
              * Format: uint32
-             * @description A context, whose keys are scanned by the call; none for the queues outside contexts.
+             * @description Number of the context; none is outside contexts.
+             * @default null
              */
             context?: number | null;
             /** @description `next` of the page before. */
             cursor?: string | null;
             /**
              * Format: uint
-             * @description Greatest number of queues, 1 to 1000. Default: 100.
+             * @description Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow.
              */
             limit?: number | null;
             /**
-             * @description True for the parts of all spread queues, whose keys are scanned by the call.
+             * @description True for all parts of the spread queue that the other parameters name, or of all spread queues.
              * @default false
              */
             spread?: boolean;
@@ -3162,13 +3556,14 @@ export interface components {
         QueueParams: {
             /**
              * Format: uint32
-             * @description Its context; none for a queue outside contexts.
+             * @description Number of the context; none is outside contexts.
+             * @default null
              */
             context?: number | null;
             /** @description The queue: `TYPE`, `TYPE:group:GROUP`, or its whole key. */
             queue: string;
             /**
-             * @description True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
+             * @description True for all parts of the spread queue that the other parameters name, or of all spread queues.
              * @default false
              */
             spread?: boolean;
@@ -3242,6 +3637,11 @@ export interface components {
              */
             concurrency: number | null;
             /**
+             * Format: uint32
+             * @description Number of its context, a part of a spread queue; null outside contexts, and for all parts together.
+             */
+            context: number | null;
+            /**
              * Format: uint
              * @description Number of delayed jobs that have never run.
              */
@@ -3264,11 +3664,6 @@ export interface components {
             limit: number | null;
             /** @description True for a spread queue: each part has the limits for itself. In a queue with one part they hold exactly. */
             limits_per_part: boolean;
-            /**
-             * Format: uint32
-             * @description Number of its context, a part of a spread queue; null outside contexts, and for all parts together.
-             */
-            part: number | null;
             /** @description True if more may run or be delayed: the scan counts 2,000 running and 2,000 delayed jobs of all queues. */
             partial: boolean;
             /** @description Parts of a spread queue, by context; null for another queue. */
@@ -3367,7 +3762,7 @@ export interface components {
             cursor?: string | null;
             /**
              * Format: uint
-             * @description Greatest number of runners, 1 to 1000. Default: 100.
+             * @description Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow.
              */
             limit?: number | null;
         };
@@ -3452,56 +3847,32 @@ export interface components {
              */
             waiting?: number;
         };
-        /** @description Requested sandbox of a job. Sizes are in bytes. */
-        SandboxParams: {
+        /** @description A sandbox with limits. */
+        SandboxLimits: {
             /** @description Limit of the processor time of all processes. */
             cpu?: components["schemas"]["Span"] | null;
-            /**
-             * Format: uint64
-             * @description Limit of the size of the work folder.
-             * @default null
-             */
-            disk?: number | null;
+            /** @description Limit of the size of the work folder. */
+            disk?: components["schemas"]["Size"] | null;
             /**
              * Format: uint64
              * @description Limit of the number of open files of each process.
              * @default null
              */
             files?: number | null;
-            /**
-             * Format: uint64
-             * @description Limit of the memory of all processes.
-             * @default null
-             */
-            memory?: number | null;
-            /**
-             * Format: uint64
-             * @description Limit of the output, stdout and stderr together.
-             * @default null
-             */
-            output?: number | null;
+            /** @description Limit of the memory of all processes. */
+            memory?: components["schemas"]["Size"] | null;
+            /** @description Limit of the output, stdout and stderr together. */
+            output?: components["schemas"]["Size"] | null;
             /**
              * Format: uint64
              * @description Limit of the number of processes and threads at once.
              * @default null
              */
             processes?: number | null;
-            /**
-             * @description `open`, `standard` or `strict`.
-             * @default null
-             */
+            /** @description `open`, `standard` or `strict`. */
             profile?: string | null;
         };
-        /** @description A page of schedules. */
-        ScheduleListParams: {
-            /** @description `next` of the page before. */
-            cursor?: string | null;
-            /**
-             * Format: uint
-             * @description Greatest number of schedules, 1 to 1000. Default: 100. A page may have fewer, although more follow.
-             */
-            limit?: number | null;
-        };
+        SandboxSpec: string | components["schemas"]["SandboxLimits"];
         /** @description Page of schedules. */
         SchedulePage: {
             /** @description Cursor of the next page; null after the last one. */
@@ -3525,7 +3896,7 @@ export interface components {
             /** @description Interval. */
             every?: components["schemas"]["Span"] | null;
             /** @description The job. */
-            job: components["schemas"]["NewJobParams"];
+            job: components["schemas"]["JobSpec"];
             /** @description Name of the schedule. */
             name: string;
             /** @description Rule for a slot whose previous job has not ended. */
@@ -3587,25 +3958,14 @@ export interface components {
             /** @description Time zone of the rhythm. */
             zone: string | null;
         };
+        /** @description Size: bytes as a number, or a text with a unit, such as 512M or 2G. */
+        Size: number | string;
         /** @description Duration: seconds as a number, or a text with units, such as 500ms, 90s, 10m or 1h30m. */
         Span: number | string;
         /** @description Job of a schedule. */
         StartedJob: {
             /** @description Id of the job. */
             id: string;
-        };
-        /** @description A flow that was submitted. */
-        SubmittedFlow: {
-            /**
-             * Format: uint32
-             * @description Its context.
-             */
-            context: number;
-            /**
-             * Format: uint32
-             * @description Number of the flow.
-             */
-            id: number;
         };
         /**
          * @description A reason why a job waits. Its text ([`fmt::Display`]) is for people.
@@ -3741,7 +4101,7 @@ export interface components {
             id: string;
             /** @description Reasons for people, at least one. Secrets of the environment are masked. */
             reasons: string[];
-            /** @description State: `queued`, `delayed`, `waiting`, `running`, `finished`, `failed` or `cancelled`; for another status, the status. */
+            /** @description State: `queued`, `delayed`, `waiting`, `running`, `cancelling`, `finished`, `failed` or `cancelled`; for another status, the status. */
             state: string;
             /** @description Status of the record: `dispatched`, `waiting_for_prerequisites`, `started`, `finished` or `error`. A status of another client is given as it is. */
             status: string;
@@ -3889,7 +4249,7 @@ export interface operations {
             query?: {
                 /** @description `next` of the page before. */
                 cursor?: string | null;
-                /** @description Greatest number of batches, 1 to 1000. Default: 100. A page may have fewer, although more follow. */
+                /** @description Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow. */
                 limit?: number | null;
             };
             header?: never;
@@ -3933,11 +4293,11 @@ export interface operations {
                     /** @description Name for people. */
                     name?: string | null;
                     /** @description Job for the end of all jobs. */
-                    on_done?: components["schemas"]["NewJobParams"] | null;
+                    on_done?: components["schemas"]["JobSpec"] | null;
                     /** @description Job for the end, if one has failed. */
-                    on_failure?: components["schemas"]["NewJobParams"] | null;
+                    on_failure?: components["schemas"]["JobSpec"] | null;
                     /** @description Job for the end, if all have finished. */
-                    on_success?: components["schemas"]["NewJobParams"] | null;
+                    on_success?: components["schemas"]["JobSpec"] | null;
                     /** @description Time after which the batch is sealed if nobody has sealed it. */
                     open_for?: components["schemas"]["Span"] | null;
                 };
@@ -3950,7 +4310,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BatchView"];
+                    "application/json": components["schemas"]["NewBatchView"];
                 };
             };
             /** @description The call failed. */
@@ -4049,7 +4409,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @description The jobs, at most 1000. */
-                    jobs: components["schemas"]["NewJobParams"][];
+                    jobs: components["schemas"]["JobSpec"][];
                 };
             };
         };
@@ -4060,7 +4420,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["AddedJobs"];
+                    "application/json": components["schemas"]["NewBatchJobs"];
                 };
             };
             /** @description The call failed. */
@@ -4145,7 +4505,7 @@ export interface operations {
             query?: {
                 /** @description `next` of the page before. */
                 cursor?: string | null;
-                /** @description Greatest number of messages, 1 to 1000. Default: 100. */
+                /** @description Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow. */
                 limit?: number | null;
             };
             header?: never;
@@ -4311,7 +4671,7 @@ export interface operations {
             query?: {
                 /** @description `next` of the page before. */
                 cursor?: string | null;
-                /** @description Greatest number of runners, 1 to 1000. Default: 100. */
+                /** @description Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow. */
                 limit?: number | null;
             };
             header?: never;
@@ -4462,17 +4822,17 @@ export interface operations {
     "dead.list": {
         parameters: {
             query?: {
-                /** @description Context of the jobs; none for jobs outside contexts. */
+                /** @description Number of the context; none is outside contexts. */
                 context?: number | null;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
-                /** @description Greatest number of letters, 1 to 1000. Default: 100. A page may have fewer, although more follow. */
+                /** @description Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow. */
                 limit?: number | null;
                 /** @description Only jobs of this queue. */
                 queue?: string | null;
                 /** @description Only letters of this kind of failure. */
                 reason?: string | null;
-                /** @description True for the letters in all parts of the spread queue `queue`, or of all spread queues. Parts follow each other. */
+                /** @description True for all parts of the spread queue that the other parameters name, or of all spread queues. */
                 spread?: boolean;
                 /** @description Only jobs of this type. */
                 type?: string | null;
@@ -4515,14 +4875,15 @@ export interface operations {
                 "application/json": {
                     /**
                      * Format: uint32
-                     * @description Context of the jobs; none for jobs outside contexts.
+                     * @description Number of the context; none is outside contexts.
+                     * @default null
                      */
                     context?: number | null;
                     /** @description `next` of the page before. */
                     cursor?: string | null;
                     /**
                      * Format: uint
-                     * @description Greatest number of letters, 1 to 1000. Default: 100. A page may have fewer, although more follow.
+                     * @description Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow.
                      */
                     limit?: number | null;
                     /** @description Only jobs of this queue. */
@@ -4530,7 +4891,7 @@ export interface operations {
                     /** @description Only letters of this kind of failure. */
                     reason?: string | null;
                     /**
-                     * @description True for the letters in all parts of the spread queue `queue`, or of all spread queues. Parts follow each other.
+                     * @description True for all parts of the spread queue that the other parameters name, or of all spread queues.
                      * @default false
                      */
                     spread?: boolean;
@@ -4572,14 +4933,15 @@ export interface operations {
                 "application/json": {
                     /**
                      * Format: uint32
-                     * @description Context of the jobs; none for jobs outside contexts.
+                     * @description Number of the context; none is outside contexts.
+                     * @default null
                      */
                     context?: number | null;
                     /** @description `next` of the page before. */
                     cursor?: string | null;
                     /**
                      * Format: uint
-                     * @description Greatest number of letters, 1 to 1000. Default: 100. A page may have fewer, although more follow.
+                     * @description Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow.
                      */
                     limit?: number | null;
                     /** @description Only jobs of this queue. */
@@ -4587,7 +4949,7 @@ export interface operations {
                     /** @description Only letters of this kind of failure. */
                     reason?: string | null;
                     /**
-                     * @description True for the letters in all parts of the spread queue `queue`, or of all spread queues. Parts follow each other.
+                     * @description True for all parts of the spread queue that the other parameters name, or of all spread queues.
                      * @default false
                      */
                     spread?: boolean;
@@ -4638,7 +5000,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["JobView"];
+                    "application/json": components["schemas"]["DeadLetter"];
                 };
             };
             /** @description The call failed. */
@@ -4813,7 +5175,7 @@ export interface operations {
                 context?: number | null;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
-                /** @description Greatest number of flows, 1 to 1000. Default: 100. */
+                /** @description Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow. */
                 limit?: number | null;
                 /** @description Only flows of this name, and those that a schedule of this name has started: the latest 1000 of them. */
                 name?: string | null;
@@ -4888,7 +5250,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["SubmittedFlow"];
+                    "application/json": components["schemas"]["NewFlow"];
                 };
             };
             /** @description The call failed. */
@@ -5243,7 +5605,7 @@ export interface operations {
             query?: {
                 /** @description Only jobs of this batch. */
                 batch?: string | null;
-                /** @description Context of the jobs; none for jobs outside contexts. */
+                /** @description Number of the context; none is outside contexts. */
                 context?: number | null;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
@@ -5251,7 +5613,7 @@ export interface operations {
                 group?: string | null;
                 /** @description Only jobs of this concurrency key. */
                 key?: string | null;
-                /** @description Greatest number of jobs, 1 to 1000. Default: 100. A page may have fewer, although more follow. */
+                /** @description Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow. */
                 limit?: number | null;
                 /** @description Only jobs that this one enqueued. */
                 parent?: string | null;
@@ -5259,11 +5621,11 @@ export interface operations {
                 queue?: string | null;
                 /** @description Only jobs that were created at this time or later (RFC 3339). */
                 since?: string | null;
-                /** @description True for the jobs in all parts of the spread queue `queue`, or of all spread queues. Parts follow each other. */
+                /** @description True for all parts of the spread queue that the other parameters name, or of all spread queues. */
                 spread?: boolean;
-                /** @description Jobs in this state, from the lists of the store: `queued` (of one queue), `running`, `delayed`, `ended` or `dead`. Only `queue` can be given with it. */
+                /** @description Only jobs in this state. `queued` (of one queue), `running`, `delayed`, `ended` and `dead` are lists of the store, with which only `queue` can be given; the others search. */
                 state?: components["schemas"]["ListedState"] | null;
-                /** @description Search: only jobs with this status: `queued`, `delayed`, `waiting`, `running`, `finished`, `failed`, `cancelled` or `stale`. */
+                /** @description Search: only jobs in this state: `queued`, `delayed`, `waiting`, `running`, `cancelling`, `finished`, `failed`, `cancelled` or `stale`; or with this status of the record. */
                 status?: string | null;
                 /** @description Only jobs with this label. */
                 tag?: string | null;
@@ -5308,28 +5670,40 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
-                    /** @description Start time (RFC 3339). Give this or `delay`. */
+                    /**
+                     * @description Start time: RFC 3339, `2026-01-31 12:00` or `tomorrow 9:00` in the zone `tz`, or `+10m` from now. Give this or `delay`.
+                     * @default null
+                     */
                     at?: string | null;
-                    /** @description First pause before a retry. */
+                    /** @description First pause before a retry; it doubles. At most one hour. Default: 1 s. */
                     backoff?: components["schemas"]["Span"] | null;
                     /** @description Batch of the job. */
                     batch?: string | null;
-                    /** @description Id of the caller, as other systems record it. */
+                    /**
+                     * @description Id of the caller, as other systems record it.
+                     * @default null
+                     */
                     caller?: string | null;
                     /**
+                     * @description Id of the caller's context, as other systems record it.
+                     * @default null
+                     */
+                    caller_context?: string | null;
+                    /**
                      * Format: uint32
-                     * @description Context of the job; none for a job outside contexts.
+                     * @description Number of the context; none is outside contexts.
+                     * @default null
                      */
                     context?: number | null;
-                    /** @description Id of the caller's context, as other systems record it. */
-                    context_id?: string | null;
-                    /** @description Time before the start. */
+                    /** @description `NAME=DURATION`: the job runs when no other job of this name has arrived for this time; the last one runs. */
+                    debounce?: string | null;
+                    /** @description Time before the start. At most ten years. */
                     delay?: components["schemas"]["Span"] | null;
                     /**
-                     * @description Jobs that must finish first.
+                     * @description Jobs that must finish first, each as `ID`, or `NAME=ID` with the name of its result. At most 1,000.
                      * @default []
                      */
                     depends_on?: string[];
@@ -5342,9 +5716,9 @@ export interface operations {
                     };
                     /**
                      * @description True if the job runs alone on its worker.
-                     * @default false
+                     * @default null
                      */
-                    exclusive?: boolean;
+                    exclusive?: boolean | null;
                     /** @description Queue to use if that worker is not alive: `group` or `type`. */
                     fallback?: string | null;
                     /** @description Group of workers. */
@@ -5352,58 +5726,81 @@ export interface operations {
                     /**
                      * @description Id of the job; a UUID if none is given. In a context its number, and the next free one if none is given. The same id
                      *     with the same parameters adds no second job.
+                     * @default null
                      */
                     id?: string | null;
-                    /** @description Input of the script. */
-                    input?: string | null;
+                    /** @description Input of the script: a text is given as it is, another value as JSON. */
+                    input?: unknown;
                     /** @description One worker of the group. */
                     instance?: string | null;
-                    /** @description Concurrency key, such as a tenant. */
+                    /**
+                     * @description Concurrency key, such as a tenant.
+                     * @default null
+                     */
                     key?: string | null;
-                    /** @description Log file on the worker's host. */
+                    /**
+                     * @description Log file on the worker's host.
+                     * @default null
+                     */
                     log_path?: string | null;
-                    /** @description Rule for a unique name in use: `keep` the first job, `refuse` the new one, or `replace` a waiting one. */
+                    /** @description Rule for a unique name in use: `keep` the first job, `refuse` the new one, or `replace` a waiting one. Default: `keep`. */
                     on_duplicate?: string | null;
-                    /** @description Rule for the failure of one of them: `fail` or `run`. */
+                    /** @description Rule for the failure of one of them: `fail` or `continue`. */
                     on_failure?: string | null;
-                    /** @description JSON for a handler. */
+                    /**
+                     * @description JSON for a handler.
+                     * @default null
+                     */
                     payload?: unknown;
-                    /** @description Longest wait for them. */
+                    /** @description Longest wait for them, rounded up to whole seconds: at most 7 days. Default: no limit. */
                     prerequisite_timeout?: components["schemas"]["Span"] | null;
-                    /** @description `high`, `normal` or `low`. */
-                    priority?: string | null;
+                    /**
+                     * @description `high`, `normal` or `low`; or 0, 1 or 2.
+                     * @enum {unknown}
+                     */
+                    priority?: "high" | "normal" | "low" | 0 | 1 | 2 | null;
                     /**
                      * Format: uint32
-                     * @description Number of retries: N allow N + 1 runs. Default: 0.
+                     * @description Number of retries: N allow N + 1 runs. At most 100. Default: 0.
+                     * @default null
                      */
                     retries?: number | null;
                     /** @description Routing key: workers with this key run the job. Give this or `group`. */
                     route?: string | null;
-                    /** @description Sandbox that the job asks for; it can only be stricter than that of its queue and its worker. */
-                    sandbox?: components["schemas"]["SandboxParams"] | null;
-                    /** @description Text of the script, or the text for a handler. Give this or `payload`. */
+                    /** @description Sandbox that the job asks for; it can only be stricter than that of its queue and its worker. A text is its profile. */
+                    sandbox?: components["schemas"]["SandboxSpec"] | null;
+                    /**
+                     * @description Text of the script, or the text for a handler. Give this or `payload`.
+                     * @default null
+                     */
                     script?: string | null;
                     /**
-                     * @description True for a spread queue: the job goes to the part of its key, or to the shorter of two parts. Its id names the part.
+                     * @description True for all parts of the spread queue that the other parameters name, or of all spread queues.
                      * @default false
                      */
                     spread?: boolean;
-                    /** @description Time within which a worker has to begin the job; after that it fails. */
+                    /** @description Time within which a worker has to begin the job; after that it fails. At most ten years. */
                     start_timeout?: components["schemas"]["Span"] | null;
-                    /**
-                     * @description Labels.
-                     * @default []
-                     */
+                    /** @description Labels, at most 10. */
                     tags?: string[];
-                    /** @description Longest time of one run. */
+                    /** @description `NAME=DURATION`: only the first job of this name within this time is stored. */
+                    throttle?: string | null;
+                    /** @description Longest time of one run, rounded up to whole seconds: at most 7 days. Default: 30 minutes. */
                     timeout?: components["schemas"]["Span"] | null;
-                    /** @description Type of the script: `osis`, `sal`, `v`, `python`, or the name of a handler. */
-                    type: string;
-                    /** @description Unique name: no other job of the same type and name is accepted until this one has ended. */
+                    /** @description Topic, for the bindings of the client or server that enqueues the job. */
+                    topic?: string | null;
+                    /** @description Type of the script: `osis`, `sal`, `v`, `python`, `exec`, or the name of a handler. */
+                    type?: string | null;
+                    /** @description Time zone of `at`, an IANA name. */
+                    tz?: string | null;
+                    /**
+                     * @description Unique name: no other job of the same type and name is accepted until this one has ended.
+                     * @default null
+                     */
                     unique?: string | null;
                     /** @description Time for which the unique name is kept instead. */
                     unique_for?: components["schemas"]["Span"] | null;
-                    /** @description Event until which it is kept: `done` or `started`. */
+                    /** @description Event until which it is kept: `done` or `started`. Default: `done`. */
                     unique_until?: string | null;
                     /** @description Time to wait for the end of the job, at most 5 minutes. */
                     wait?: components["schemas"]["Span"] | null;
@@ -5417,7 +5814,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["CreatedJob"];
+                    "application/json": components["schemas"]["NewJob"];
                 };
             };
             /** @description What the call began goes on. */
@@ -5426,7 +5823,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["CreatedJob"];
+                    "application/json": components["schemas"]["NewJob"];
                 };
             };
             /** @description The call failed. */
@@ -5454,7 +5851,8 @@ export interface operations {
                     batch?: string | null;
                     /**
                      * Format: uint32
-                     * @description Context of the jobs; none for jobs outside contexts.
+                     * @description Number of the context; none is outside contexts.
+                     * @default null
                      */
                     context?: number | null;
                     /** @description `next` of the page before. */
@@ -5465,7 +5863,7 @@ export interface operations {
                     key?: string | null;
                     /**
                      * Format: uint
-                     * @description Greatest number of jobs, 1 to 1000. Default: 100. A page may have fewer, although more follow.
+                     * @description Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow.
                      */
                     limit?: number | null;
                     /** @description Only jobs that this one enqueued. */
@@ -5475,13 +5873,13 @@ export interface operations {
                     /** @description Only jobs that were created at this time or later (RFC 3339). */
                     since?: string | null;
                     /**
-                     * @description True for the jobs in all parts of the spread queue `queue`, or of all spread queues. Parts follow each other.
+                     * @description True for all parts of the spread queue that the other parameters name, or of all spread queues.
                      * @default false
                      */
                     spread?: boolean;
-                    /** @description Jobs in this state, from the lists of the store: `queued` (of one queue), `running`, `delayed`, `ended` or `dead`. Only `queue` can be given with it. */
+                    /** @description Only jobs in this state. `queued` (of one queue), `running`, `delayed`, `ended` and `dead` are lists of the store, with which only `queue` can be given; the others search. */
                     state?: components["schemas"]["ListedState"] | null;
-                    /** @description Search: only jobs with this status: `queued`, `delayed`, `waiting`, `running`, `finished`, `failed`, `cancelled` or `stale`. */
+                    /** @description Search: only jobs in this state: `queued`, `delayed`, `waiting`, `running`, `cancelling`, `finished`, `failed`, `cancelled` or `stale`; or with this status of the record. */
                     status?: string | null;
                     /** @description Only jobs with this label. */
                     tag?: string | null;
@@ -5523,28 +5921,40 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
-                    /** @description Start time (RFC 3339). Give this or `delay`. */
+                    /**
+                     * @description Start time: RFC 3339, `2026-01-31 12:00` or `tomorrow 9:00` in the zone `tz`, or `+10m` from now. Give this or `delay`.
+                     * @default null
+                     */
                     at?: string | null;
-                    /** @description First pause before a retry. */
+                    /** @description First pause before a retry; it doubles. At most one hour. Default: 1 s. */
                     backoff?: components["schemas"]["Span"] | null;
                     /** @description Batch of the job. */
                     batch?: string | null;
-                    /** @description Id of the caller, as other systems record it. */
+                    /**
+                     * @description Id of the caller, as other systems record it.
+                     * @default null
+                     */
                     caller?: string | null;
                     /**
+                     * @description Id of the caller's context, as other systems record it.
+                     * @default null
+                     */
+                    caller_context?: string | null;
+                    /**
                      * Format: uint32
-                     * @description Context of the job; none for a job outside contexts.
+                     * @description Number of the context; none is outside contexts.
+                     * @default null
                      */
                     context?: number | null;
-                    /** @description Id of the caller's context, as other systems record it. */
-                    context_id?: string | null;
-                    /** @description Time before the start. */
+                    /** @description `NAME=DURATION`: the job runs when no other job of this name has arrived for this time; the last one runs. */
+                    debounce?: string | null;
+                    /** @description Time before the start. At most ten years. */
                     delay?: components["schemas"]["Span"] | null;
                     /**
-                     * @description Jobs that must finish first.
+                     * @description Jobs that must finish first, each as `ID`, or `NAME=ID` with the name of its result. At most 1,000.
                      * @default []
                      */
                     depends_on?: string[];
@@ -5557,9 +5967,9 @@ export interface operations {
                     };
                     /**
                      * @description True if the job runs alone on its worker.
-                     * @default false
+                     * @default null
                      */
-                    exclusive?: boolean;
+                    exclusive?: boolean | null;
                     /** @description Queue to use if that worker is not alive: `group` or `type`. */
                     fallback?: string | null;
                     /** @description Group of workers. */
@@ -5567,58 +5977,81 @@ export interface operations {
                     /**
                      * @description Id of the job; a UUID if none is given. In a context its number, and the next free one if none is given. The same id
                      *     with the same parameters adds no second job.
+                     * @default null
                      */
                     id?: string | null;
-                    /** @description Input of the script. */
-                    input?: string | null;
+                    /** @description Input of the script: a text is given as it is, another value as JSON. */
+                    input?: unknown;
                     /** @description One worker of the group. */
                     instance?: string | null;
-                    /** @description Concurrency key, such as a tenant. */
+                    /**
+                     * @description Concurrency key, such as a tenant.
+                     * @default null
+                     */
                     key?: string | null;
-                    /** @description Log file on the worker's host. */
+                    /**
+                     * @description Log file on the worker's host.
+                     * @default null
+                     */
                     log_path?: string | null;
-                    /** @description Rule for a unique name in use: `keep` the first job, `refuse` the new one, or `replace` a waiting one. */
+                    /** @description Rule for a unique name in use: `keep` the first job, `refuse` the new one, or `replace` a waiting one. Default: `keep`. */
                     on_duplicate?: string | null;
-                    /** @description Rule for the failure of one of them: `fail` or `run`. */
+                    /** @description Rule for the failure of one of them: `fail` or `continue`. */
                     on_failure?: string | null;
-                    /** @description JSON for a handler. */
+                    /**
+                     * @description JSON for a handler.
+                     * @default null
+                     */
                     payload?: unknown;
-                    /** @description Longest wait for them. */
+                    /** @description Longest wait for them, rounded up to whole seconds: at most 7 days. Default: no limit. */
                     prerequisite_timeout?: components["schemas"]["Span"] | null;
-                    /** @description `high`, `normal` or `low`. */
-                    priority?: string | null;
+                    /**
+                     * @description `high`, `normal` or `low`; or 0, 1 or 2.
+                     * @enum {unknown}
+                     */
+                    priority?: "high" | "normal" | "low" | 0 | 1 | 2 | null;
                     /**
                      * Format: uint32
-                     * @description Number of retries: N allow N + 1 runs. Default: 0.
+                     * @description Number of retries: N allow N + 1 runs. At most 100. Default: 0.
+                     * @default null
                      */
                     retries?: number | null;
                     /** @description Routing key: workers with this key run the job. Give this or `group`. */
                     route?: string | null;
-                    /** @description Sandbox that the job asks for; it can only be stricter than that of its queue and its worker. */
-                    sandbox?: components["schemas"]["SandboxParams"] | null;
-                    /** @description Text of the script, or the text for a handler. Give this or `payload`. */
+                    /** @description Sandbox that the job asks for; it can only be stricter than that of its queue and its worker. A text is its profile. */
+                    sandbox?: components["schemas"]["SandboxSpec"] | null;
+                    /**
+                     * @description Text of the script, or the text for a handler. Give this or `payload`.
+                     * @default null
+                     */
                     script?: string | null;
                     /**
-                     * @description True for a spread queue: the job goes to the part of its key, or to the shorter of two parts. Its id names the part.
+                     * @description True for all parts of the spread queue that the other parameters name, or of all spread queues.
                      * @default false
                      */
                     spread?: boolean;
-                    /** @description Time within which a worker has to begin the job; after that it fails. */
+                    /** @description Time within which a worker has to begin the job; after that it fails. At most ten years. */
                     start_timeout?: components["schemas"]["Span"] | null;
-                    /**
-                     * @description Labels.
-                     * @default []
-                     */
+                    /** @description Labels, at most 10. */
                     tags?: string[];
-                    /** @description Longest time of one run. */
+                    /** @description `NAME=DURATION`: only the first job of this name within this time is stored. */
+                    throttle?: string | null;
+                    /** @description Longest time of one run, rounded up to whole seconds: at most 7 days. Default: 30 minutes. */
                     timeout?: components["schemas"]["Span"] | null;
-                    /** @description Type of the script: `osis`, `sal`, `v`, `python`, or the name of a handler. */
-                    type: string;
-                    /** @description Unique name: no other job of the same type and name is accepted until this one has ended. */
+                    /** @description Topic, for the bindings of the client or server that enqueues the job. */
+                    topic?: string | null;
+                    /** @description Type of the script: `osis`, `sal`, `v`, `python`, `exec`, or the name of a handler. */
+                    type?: string | null;
+                    /** @description Time zone of `at`, an IANA name. */
+                    tz?: string | null;
+                    /**
+                     * @description Unique name: no other job of the same type and name is accepted until this one has ended.
+                     * @default null
+                     */
                     unique?: string | null;
                     /** @description Time for which the unique name is kept instead. */
                     unique_for?: components["schemas"]["Span"] | null;
-                    /** @description Event until which it is kept: `done` or `started`. */
+                    /** @description Event until which it is kept: `done` or `started`. Default: `done`. */
                     unique_until?: string | null;
                     /** @description Time to wait for the end of the job, at most 5 minutes. */
                     wait?: components["schemas"]["Span"] | null;
@@ -5860,12 +6293,12 @@ export interface operations {
             query?: {
                 /** @description Number of its context; none if it is of no context. */
                 context?: number | null;
-                /** @description Time to wait for its end, at most 5 minutes. Default: 0. */
+                /** @description Time to wait for the end of the job, at most 5 minutes. */
                 wait?: components["schemas"]["Span"] | null;
             };
             header?: never;
             path: {
-                /** @description Id of the job. */
+                /** @description Id of the job; in a context its number, as `2001` or `12:2001`, or its key. */
                 id: string;
             };
             cookie?: never;
@@ -6257,13 +6690,13 @@ export interface operations {
     "queue.list": {
         parameters: {
             query?: {
-                /** @description A context, whose keys are scanned by the call; none for the queues outside contexts. */
+                /** @description Number of the context; none is outside contexts. */
                 context?: number | null;
                 /** @description `next` of the page before. */
                 cursor?: string | null;
-                /** @description Greatest number of queues, 1 to 1000. Default: 100. */
+                /** @description Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow. */
                 limit?: number | null;
-                /** @description True for the parts of all spread queues, whose keys are scanned by the call. */
+                /** @description True for all parts of the spread queue that the other parameters name, or of all spread queues. */
                 spread?: boolean;
             };
             header?: never;
@@ -6295,9 +6728,9 @@ export interface operations {
     "queue.get": {
         parameters: {
             query?: {
-                /** @description Its context; none for a queue outside contexts. */
+                /** @description Number of the context; none is outside contexts. */
                 context?: number | null;
-                /** @description True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`. */
+                /** @description True for all parts of the spread queue that the other parameters name, or of all spread queues. */
                 spread?: boolean;
             };
             header?: never;
@@ -6344,7 +6777,8 @@ export interface operations {
                 "application/json": {
                     /**
                      * Format: uint32
-                     * @description Its context; none for a queue outside contexts.
+                     * @description Number of the context; none is outside contexts.
+                     * @default null
                      */
                     context?: number | null;
                     /**
@@ -6354,7 +6788,7 @@ export interface operations {
                      */
                     create?: boolean;
                     /**
-                     * @description True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
+                     * @description True for all parts of the spread queue that the other parameters name, or of all spread queues.
                      * @default false
                      */
                     spread?: boolean;
@@ -6438,7 +6872,8 @@ export interface operations {
                     concurrency?: number | null;
                     /**
                      * Format: uint32
-                     * @description Its context; none for a queue outside contexts.
+                     * @description Number of the context; none is outside contexts.
+                     * @default null
                      */
                     context?: number | null;
                     /**
@@ -6490,7 +6925,7 @@ export interface operations {
                      */
                     sandbox?: string | null;
                     /**
-                     * @description True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
+                     * @description True for all parts of the spread queue that the other parameters name, or of all spread queues.
                      * @default false
                      */
                     spread?: boolean;
@@ -6612,7 +7047,8 @@ export interface operations {
                 "application/json": {
                     /**
                      * Format: uint32
-                     * @description Its context; none for a queue outside contexts.
+                     * @description Number of the context; none is outside contexts.
+                     * @default null
                      */
                     context?: number | null;
                     /**
@@ -6622,7 +7058,7 @@ export interface operations {
                      */
                     create?: boolean;
                     /**
-                     * @description True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
+                     * @description True for all parts of the spread queue that the other parameters name, or of all spread queues.
                      * @default false
                      */
                     spread?: boolean;
@@ -6665,11 +7101,12 @@ export interface operations {
                 "application/json": {
                     /**
                      * Format: uint32
-                     * @description Its context; none for a queue outside contexts.
+                     * @description Number of the context; none is outside contexts.
+                     * @default null
                      */
                     context?: number | null;
                     /**
-                     * @description True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
+                     * @description True for all parts of the spread queue that the other parameters name, or of all spread queues.
                      * @default false
                      */
                     spread?: boolean;
@@ -6712,11 +7149,12 @@ export interface operations {
                 "application/json": {
                     /**
                      * Format: uint32
-                     * @description Its context; none for a queue outside contexts.
+                     * @description Number of the context; none is outside contexts.
+                     * @default null
                      */
                     context?: number | null;
                     /**
-                     * @description True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
+                     * @description True for all parts of the spread queue that the other parameters name, or of all spread queues.
                      * @default false
                      */
                     spread?: boolean;
@@ -6749,7 +7187,7 @@ export interface operations {
             query?: {
                 /** @description `next` of the page before. */
                 cursor?: string | null;
-                /** @description Greatest number of schedules, 1 to 1000. Default: 100. A page may have fewer, although more follow. */
+                /** @description Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow. */
                 limit?: number | null;
             };
             header?: never;
@@ -6832,7 +7270,7 @@ export interface operations {
                     /** @description Interval. */
                     every?: components["schemas"]["Span"] | null;
                     /** @description The job. */
-                    job: components["schemas"]["NewJobParams"];
+                    job: components["schemas"]["JobSpec"];
                     /** @description Rule for a slot whose previous job has not ended. */
                     overlap?: string | null;
                     /** @description First time at which it may fire (RFC 3339). */
@@ -6849,7 +7287,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ScheduleView"];
+                    "application/json": components["schemas"]["NewScheduleView"];
                 };
             };
             /** @description The call failed. */

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::Error;
+use crate::error::Error;
 
 /// First wait.
 const FIRST: Duration = Duration::from_millis(50);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::Error;
+use crate::error::Error;
 
 /// Time without a failed call after which an outage is over. It doubles each time that the outage begins again.
 const SETTLED: Duration = Duration::from_secs(2);

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::Error;
 use crate::conn::Conn;
+use crate::error::Error;
 use crate::error::timed_out;
 
 /// The number of replicas that must confirm enqueued jobs and changes in contexts, and the time for it.

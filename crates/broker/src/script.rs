@@ -26,8 +26,8 @@ use meshwork_model::keys::nooble::NoobleKeys;
 use meshwork_model::stored;
 use redis::Script;
 
-use crate::Error;
 use crate::conn::Conn;
+use crate::error::Error;
 pub(crate) use answer::Answer;
 pub(crate) use call::Call;
 use constants::Constants;

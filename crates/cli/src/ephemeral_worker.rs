@@ -8,14 +8,15 @@ use std::time::Duration;
 use meshwork::runtime::{self, SandboxPaths, SandboxPolicy};
 use meshwork::{Client, Unhealthy, Worker, WorkerHandle, WorkerInfo};
 use meshwork_model::job::Job;
-use meshwork_model::name::{JobId, ScriptType};
+use meshwork_model::name::JobId;
 use meshwork_model::route::Route;
 use meshwork_model::sandbox::Profile;
+use meshwork_ops::warnings;
 use tokio::time::Instant;
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::note;
+use crate::out::{note, warn};
 
 /// Interval of checks for live workers.
 const WORKER_POLL: Duration = Duration::from_secs(1);
@@ -299,26 +300,18 @@ pub(crate) struct WorkerCheck {
 }
 
 impl WorkerCheck {
-    /// Warns of a type that no known runtime and no live worker has, and of a group without a worker for the type: the
-    /// name may be wrong, or the worker may come later. With `--require-worker`, refuses it.
-    pub(crate) async fn check(self, client: &Client, route: &Route) -> Result<(), CommandError> {
-        let name = route.script_type.as_str();
-        let known =
-            ScriptType::KNOWN.contains(&name) || runtime::runtimes().any(|known| known == name);
-        if (known && route.group.is_none()) || client.has_worker(route).await? {
-            return Ok(());
-        }
-        if self.require_worker {
+    /// Prints and returns the warnings about a job for a route. With `--require-worker`, refuses it.
+    pub(crate) async fn check(
+        self,
+        client: &Client,
+        route: &Route,
+    ) -> Result<Vec<String>, CommandError> {
+        let warnings = warnings::of_job(client, route, false).await?;
+        if self.require_worker && !warnings.is_empty() {
             return Err(nobody(client, route).into());
         }
-        let queue = queue_name(client, route);
-        let group = route.group.as_ref();
-        let group = group.map(|group| format!(" of the group `{group}`"));
-        note(format_args!(
-            "warning: no worker{} runs jobs of type `{name}` now; they wait in {queue} for one",
-            group.unwrap_or_default()
-        ));
-        Ok(())
+        warn(&warnings);
+        Ok(warnings)
     }
 }
 

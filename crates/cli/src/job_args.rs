@@ -98,7 +98,7 @@ pub(crate) struct TargetArgs {
     #[arg(long, value_name = "NAME")]
     instance: Option<Instance>,
     /// If that worker is absent or has no free slot, run on another one of its group (group) or type (type) [default: wait]
-    #[arg(long, value_name = "WHERE", value_parser = parsers::fallback, requires = "instance")]
+    #[arg(long, value_name = "WHERE", requires = "instance")]
     fallback: Option<Fallback>,
     /// Input for the script: INPUT in Rhai, stdin in others; JSON, the content of a file, or - for stdin. At most 16 MiB
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
@@ -155,11 +155,6 @@ impl TargetArgs {
     /// Returns the input.
     pub(crate) fn into_input(self) -> Option<InputArg> {
         self.input
-    }
-
-    /// Returns the ids of the caller and of the context.
-    pub(crate) fn origin(&self) -> (&str, &str) {
-        (&self.caller_id, &self.context_id)
     }
 
     /// Adds these options to a request whose script is at `script`.
@@ -243,7 +238,7 @@ impl JobArgs {
 }
 
 /// Adds a prerequisite, with the optional name of its result.
-pub(crate) fn after(request: JobRequest, (name, id): (Option<String>, JobId)) -> JobRequest {
+fn after(request: JobRequest, (name, id): (Option<String>, JobId)) -> JobRequest {
     match name {
         Some(name) => request.depends_on_as(name, id),
         None => request.depends_on(id),

@@ -37,6 +37,9 @@ pub(crate) async fn run(
     let job = request.clone().build().map_err(meshwork::Error::from)?;
     let mut ephemeral = EphemeralWorker::ensure(&client, &job.route, tuning).await?;
     ephemeral.own_jobs([&job.id]);
+    context
+        .record_in_audit("enqueue job", job.id.as_str())
+        .await?;
     let work = Box::pin(work(&client, &mut ephemeral, request, &job));
     let ended = interrupt.or(work).await;
     ephemeral.shutdown().await;

@@ -6,10 +6,10 @@ use meshwork::JobRequest;
 use meshwork_model::job::{OnDuplicate, Until};
 use meshwork_model::schedule::wall_time::Direction;
 use meshwork_model::schedule::zone::Zone;
+use meshwork_model::spec::NamedSpan;
 
 use crate::args::moment::{self, Moment, MomentError, ZoneArg};
 use crate::args::parsers;
-use crate::args::parsers::Named;
 
 /// Options about time, keys and unique names.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -36,20 +36,24 @@ pub(crate) struct TimingArgs {
           allow_hyphen_values = true)]
     unique_for: Option<Duration>,
     /// Keep the unique name until the job starts, or until it is done with all retries: started or done [default: done]
-    #[arg(long, value_name = "WORD", value_parser = parsers::until, requires = "unique",
-          conflicts_with = "unique_for")]
+    #[arg(
+        long,
+        value_name = "WORD",
+        requires = "unique",
+        conflicts_with = "unique_for"
+    )]
     unique_until: Option<Until>,
     /// If the unique name is in use: keep the first job and print its id (keep), refuse the new one (refuse), or
     /// replace a waiting one (replace)
     #[arg(long, value_name = "WORD", requires = "unique", default_value = "keep")]
     on_duplicate: OnDuplicate,
     /// Run when no other job of this name has arrived for this time; the last one runs
-    #[arg(long, value_name = "NAME=DURATION", value_parser = parsers::named,
+    #[arg(long, value_name = "NAME=DURATION",
           conflicts_with_all = ["at", "delay", "unique", "throttle"])]
-    debounce: Option<Named>,
+    debounce: Option<NamedSpan>,
     /// Store only the first job of this name within this time
-    #[arg(long, value_name = "NAME=DURATION", value_parser = parsers::named, conflicts_with = "unique")]
-    throttle: Option<Named>,
+    #[arg(long, value_name = "NAME=DURATION", conflicts_with = "unique")]
+    throttle: Option<NamedSpan>,
 }
 
 impl TimingArgs {
@@ -108,37 +112,12 @@ impl TimingArgs {
             };
             request = request.unique(name, until, self.on_duplicate);
         }
-        if let Some(Named { name, time }) = &self.debounce {
-            request = request.debounce(name, *time);
+        if let Some(NamedSpan { name, span }) = &self.debounce {
+            request = request.debounce(name, span.0);
         }
-        if let Some(Named { name, time }) = &self.throttle {
-            request = request.throttle(name, *time);
+        if let Some(NamedSpan { name, span }) = &self.throttle {
+            request = request.throttle(name, span.0);
         }
         Ok(request)
-    }
-}
-
-/// Parser for these options of a line of JSON.
-#[derive(Debug, clap::Parser)]
-#[command(no_binary_name = false)]
-struct Alone {
-    #[command(flatten)]
-    timing: TimingArgs,
-}
-
-impl TimingArgs {
-    /// Parses the options from arguments, without the first one.
-    ///
-    /// # Errors
-    /// Clap's message, in one line.
-    pub(crate) fn read(words: &[String]) -> Result<Self, String> {
-        use clap::Parser;
-        let alone = Alone::try_parse_from(words).map_err(|error| {
-            let text = error.render().to_string();
-            let said: Vec<_> = text.lines().take_while(|line| !line.is_empty()).collect();
-            let said = said.join(" ");
-            said.strip_prefix("error: ").unwrap_or(&said).to_owned()
-        })?;
-        Ok(alone.timing)
     }
 }

@@ -128,7 +128,33 @@ pub enum Fallback {
     Type,
 }
 
+/// An unknown fallback.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no fallback: group or type")]
+pub struct UnknownFallback(String);
+
+impl FromStr for Fallback {
+    type Err = UnknownFallback;
+
+    fn from_str(text: &str) -> Result<Self, UnknownFallback> {
+        match text {
+            "group" => Ok(Self::Group),
+            "type" => Ok(Self::Type),
+            _ => Err(UnknownFallback(text.to_owned())),
+        }
+    }
+}
+
 impl Fallback {
+    /// Returns the word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Group => "group",
+            Self::Type => "type",
+        }
+    }
+
     /// Returns the route that replaces `route`.
     #[must_use]
     pub fn route(self, route: &Route) -> Route {

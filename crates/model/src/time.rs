@@ -66,6 +66,26 @@ pub fn parse_iso(text: &str) -> Option<u64> {
     u64::try_from(ms).ok()
 }
 
+/// Parses a time with an offset from UTC to milliseconds since 1970: `2026-01-31T12:00:00Z` or `…+01:00`.
+#[must_use]
+pub fn parse_instant(text: &str) -> Option<u64> {
+    if !text.contains('T') {
+        return None;
+    }
+    if let Some(ms) = parse_iso(text) {
+        return Some(ms);
+    }
+    let (local, zone) = text.split_at_checked(text.len().checked_sub(6)?)?;
+    let ms = parse_iso(&format!("{local}Z"))?;
+    let (sign, of_day) = zone.split_at_checked(1)?;
+    let off = parse_iso(&format!("1970-01-01T{of_day}:00Z"))?;
+    match sign {
+        "+" => ms.checked_sub(off),
+        "-" => ms.checked_add(off),
+        _ => None,
+    }
+}
+
 /// Returns a time in milliseconds that a record has in whole seconds, and perhaps exactly in other fields. An exact time
 /// counts if it is in that second: else a client that knows only the seconds has changed them.
 #[must_use]

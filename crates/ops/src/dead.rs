@@ -13,6 +13,7 @@ use crate::error::OpError;
 use crate::job::{IdParams, JobAnswer, READ};
 use crate::params::{self, Page, parse_some};
 use crate::scope::{Needs, Place, Store};
+use crate::with::{Paging, With};
 
 /// Pages of the index that a call of [`list`] reads at most.
 const MAX_PAGES: usize = 8;
@@ -21,7 +22,7 @@ const MAX_PAGES: usize = 8;
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename = "DeadListParams")]
-pub struct ListParams {
+pub struct Filters {
     /// Only jobs of this type.
     #[serde(rename = "type")]
     script_type: Option<String>,
@@ -29,16 +30,6 @@ pub struct ListParams {
     queue: Option<String>,
     /// Only letters of this kind of failure.
     reason: Option<String>,
-    /// Context of the jobs; none for jobs outside contexts.
-    context: Option<u32>,
-    /// True for the letters in all parts of the spread queue `queue`, or of all spread queues. Parts follow each other.
-    #[serde(default)]
-    spread: bool,
-    /// Greatest number of letters, 1 to 1000. Default: 100. A page may have fewer, although more follow.
-    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
-    limit: Option<usize>,
-    /// `next` of the page before.
-    cursor: Option<String>,
 }
 
 /// Page of dead letters.
@@ -60,7 +51,10 @@ fn listed<S: Serializer>(letters: &[(DeadLetter, Store)], to: S) -> Result<S::Ok
     )
 }
 
-impl ListParams {
+/// Filters of dead letters, with their place and a page.
+pub type ListParams = With<Place, With<Paging, Filters>>;
+
+impl Filters {
     /// Refuses a change that names all letters.
     fn check_filter(&self) -> Result<(), OpError> {
         let given = [&self.script_type, &self.queue, &self.reason];
@@ -79,24 +73,29 @@ impl ListParams {
             ..JobFilter::default()
         })
     }
+}
 
-    /// Reads a page of letters for a caller with this permission, each with the store of its place.
-    async fn read(&self, store: Store, needs: Needs) -> Result<Page<(DeadLetter, Store)>, OpError> {
-        let limit = params::limit(self.limit)?;
-        let place = Place {
-            context: self.context,
-            spread: self.spread,
-        };
-        let placed = store.enter_all(place, self.queue.as_deref(), needs).await?;
-        let read = async |store: Store, cursor: Option<String>, limit| {
-            let cursor = cursor.as_deref().map(position).transpose()?;
-            let filter = self.filter(&store)?;
-            let (letters, next) = newest(&store, &filter, (cursor, limit), MAX_PAGES).await?;
-            let letters = letters.into_iter().map(|letter| (letter, store.clone()));
-            Ok::<_, OpError>((letters.collect(), next.map(|next| next.to_string())))
-        };
-        placed.page(self.cursor.as_deref(), limit, read).await
-    }
+/// Reads a page of letters for a caller with this permission, each with the store of its place.
+async fn read(
+    store: Store,
+    params: &ListParams,
+    needs: Needs,
+) -> Result<Page<(DeadLetter, Store)>, OpError> {
+    let With {
+        beside: paging,
+        own,
+    } = &params.own;
+    let limit = paging.limit()?;
+    let queue = own.queue.as_deref();
+    let placed = store.enter_all(params.beside, queue, needs).await?;
+    let read = async |store: Store, cursor: Option<String>, limit| {
+        let cursor = cursor.as_deref().map(position).transpose()?;
+        let filter = own.filter(&store)?;
+        let (letters, next) = newest(&store, &filter, (cursor, limit), MAX_PAGES).await?;
+        let letters = letters.into_iter().map(|letter| (letter, store.clone()));
+        Ok::<_, OpError>((letters.collect(), next.map(|next| next.to_string())))
+    };
+    placed.page(paging.cursor.as_deref(), limit, read).await
 }
 
 /// Reads a reason.
@@ -154,7 +153,7 @@ pub async fn newest(
 /// # Errors
 /// A parameter is wrong, the caller may not read them, or a call to the server fails.
 pub async fn list(store: Store, params: ListParams) -> Result<DeadLetters, OpError> {
-    let (letters, next) = params.read(store, READ).await?;
+    let (letters, next) = read(store, &params, READ).await?;
     Ok(DeadLetters { letters, next })
 }
 
@@ -195,7 +194,7 @@ pub async fn change_many(
     params: ListParams,
     action: Action,
 ) -> Result<ChangedJobs, OpError> {
-    let (letters, next) = params.read(store, action.needs()).await?;
+    let (letters, next) = read(store, &params, action.needs()).await?;
     params.check_filter()?;
     let letters = letters.into_iter();
     let jobs: Vec<(Job, Store)> = letters.map(|(letter, store)| (letter.job, store)).collect();

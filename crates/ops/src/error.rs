@@ -2,6 +2,7 @@
 
 use meshwork::Error;
 use meshwork::context::{ContextError, ContextId};
+use meshwork::flow::FlowError;
 use meshwork::spread::SpreadError;
 use meshwork_broker::Error as BrokerError;
 use meshwork_model::name::JobId;
@@ -42,6 +43,9 @@ pub enum OpError {
     /// A context refuses the call.
     #[error(transparent)]
     Context(#[from] ContextError),
+    /// A flow refuses the call.
+    #[error(transparent)]
+    Flow(#[from] FlowError),
     /// A spread queue refuses the call.
     #[error(transparent)]
     Spread(#[from] SpreadError),

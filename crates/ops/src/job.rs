@@ -2,6 +2,7 @@
 
 use meshwork::context::{Object, Operation};
 use meshwork::view::JobView;
+use meshwork::{Error, JobRequest};
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 use meshwork_model::state::State;
@@ -97,6 +98,37 @@ impl schemars::JsonSchema for JobAnswer {
 pub async fn get(store: Store, params: IdParams) -> Result<JobAnswer, OpError> {
     let (store, id) = params.open(store, READ).await?;
     JobAnswer::now(store.client.status(&id).await?, &store).await
+}
+
+/// Greatest number of numbers that are tried for a job: plain clients may have taken some.
+const TRIES: usize = 16;
+
+/// Enqueues a job, under the id that the caller gives, if any. In a context the entry in the audit trail comes first, so that
+/// an interrupted call has one.
+///
+/// # Errors
+/// The trail cannot be written, and nothing was changed; or the job is refused.
+pub async fn enqueue(
+    store: &Store,
+    request: JobRequest,
+    named: Option<JobId>,
+) -> Result<JobId, OpError> {
+    if store.entered.is_none() {
+        return Ok(store.client.enqueue(request).await?);
+    }
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let id = match &named {
+            Some(id) => id.clone(),
+            None => store.client.next_job_id().await?,
+        };
+        store.noted("enqueue job", id.as_str()).await?;
+        match store.client.enqueue(request.clone().id(id)).await {
+            Err(Error::JobExists { .. }) if named.is_none() && tries < TRIES => {}
+            answer => return Ok(answer?),
+        }
+    }
 }
 
 /// The job and how to cancel it.

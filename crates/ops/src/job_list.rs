@@ -13,6 +13,7 @@ use crate::error::OpError;
 use crate::job::READ;
 use crate::params::{self, Page, moment, parse, parse_some};
 use crate::scope::{Needs, Place, Store};
+use crate::with::{Paging, With};
 
 /// Pages of records that one search reads at most.
 const MAX_PAGES: usize = 8;
@@ -71,7 +72,7 @@ fn status(text: &str) -> Result<JobState, OpError> {
 #[derive(Debug, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename = "JobListParams")]
-pub struct ListParams {
+pub struct Filters {
     /// Only jobs in this state. `queued` (of one queue), `running`, `delayed`, `ended` and `dead` are lists of the store, with which only `queue` can be given; the others search.
     state: Option<Listed>,
     /// Only jobs of this type.
@@ -95,16 +96,6 @@ pub struct ListParams {
     since: Option<String>,
     /// Only jobs that were created before this time (RFC 3339).
     until: Option<String>,
-    /// Context of the jobs; none for jobs outside contexts.
-    context: Option<u32>,
-    /// True for the jobs in all parts of the spread queue `queue`, or of all spread queues. Parts follow each other.
-    #[serde(default)]
-    spread: bool,
-    /// Greatest number of jobs, 1 to 1000. Default: 100. A page may have fewer, although more follow.
-    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1000)))]
-    limit: Option<usize>,
-    /// `next` of the page before.
-    cursor: Option<String>,
 }
 
 /// Job of a page.
@@ -137,7 +128,10 @@ fn listed<S: Serializer>(jobs: &[(Found, Store)], to: S) -> Result<S::Ok, S::Err
     }))
 }
 
-impl ListParams {
+/// Filters of jobs, with their place and a page.
+pub type ListParams = With<Place, With<Paging, Filters>>;
+
+impl Filters {
     fn filter(&self, store: &Store) -> Result<JobFilter, OpError> {
         let queue = self.queue.as_deref();
         let queue = queue.map(|name| store.queue(name)).transpose()?;
@@ -208,7 +202,7 @@ impl ListParams {
 /// # Errors
 /// A parameter is wrong, the caller may not read them, or a call to the server fails.
 pub async fn list(store: Store, params: ListParams) -> Result<JobPage, OpError> {
-    let (jobs, next) = params.read(store, READ).await?;
+    let (jobs, next) = read(store, &params, READ).await?;
     Ok(JobPage { jobs, next })
 }
 
@@ -218,7 +212,7 @@ pub async fn list(store: Store, params: ListParams) -> Result<JobPage, OpError> 
 /// As for [`list`], or no filter is given.
 pub async fn cancel_many(store: Store, params: ListParams) -> Result<ChangedJobs, OpError> {
     let action = Action::Cancel { force: false };
-    let (mut found, next) = params.read(store, action.needs()).await?;
+    let (mut found, next) = read(store, &params, action.needs()).await?;
     params.check_filter()?;
     found.retain(|(found, _)| found.job.is_cancellable());
     let found = found.into_iter().map(|(found, store)| (found.job, store));
@@ -233,32 +227,37 @@ struct Found {
     state: Option<State>,
 }
 
-impl ListParams {
-    /// Reads a page of jobs for a caller with this permission, each with the store of its place.
-    async fn read(&self, store: Store, needs: Needs) -> Result<Page<(Found, Store)>, OpError> {
-        let limit = params::limit(self.limit)?;
-        self.check_state()?;
-        let place = Place {
-            context: self.context,
-            spread: self.spread,
+/// Reads a page of jobs for a caller with this permission, each with the store of its place.
+async fn read(
+    store: Store,
+    params: &ListParams,
+    needs: Needs,
+) -> Result<Page<(Found, Store)>, OpError> {
+    let With {
+        beside: paging,
+        own,
+    } = &params.own;
+    let limit = paging.limit()?;
+    own.check_state()?;
+    let queue = own.queue.as_deref();
+    let placed = store.enter_all(params.beside, queue, needs).await?;
+    let read = async |store: Store, cursor: Option<String>, limit| {
+        let list = own.state.filter(|state| state.searched().is_none());
+        let (found, next) = match list {
+            Some(state) => own.by_state(&store, state, cursor, limit).await?,
+            None => own.search(&store, cursor, limit).await?,
         };
-        let placed = store.enter_all(place, self.queue.as_deref(), needs).await?;
-        let read = async |store: Store, cursor: Option<String>, limit| {
-            let list = self.state.filter(|state| state.searched().is_none());
-            let (found, next) = match list {
-                Some(state) => self.by_state(&store, state, cursor, limit).await?,
-                None => self.search(&store, cursor, limit).await?,
-            };
-            let (times, jobs): (Vec<_>, Vec<_>) = found.into_iter().unzip();
-            let states = store.client.states(&jobs).await?;
-            let found = times.into_iter().zip(jobs).zip(states);
-            let found = found.map(|((at_ms, job), state)| Found { at_ms, job, state });
-            let found = found.map(|found| (found, store.clone()));
-            Ok::<_, OpError>((found.collect(), next))
-        };
-        placed.page(self.cursor.as_deref(), limit, read).await
-    }
+        let (times, jobs): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+        let states = store.client.states(&jobs).await?;
+        let found = times.into_iter().zip(jobs).zip(states);
+        let found = found.map(|((at_ms, job), state)| Found { at_ms, job, state });
+        let found = found.map(|found| (found, store.clone()));
+        Ok::<_, OpError>((found.collect(), next))
+    };
+    placed.page(paging.cursor.as_deref(), limit, read).await
+}
 
+impl Filters {
     async fn by_state(
         &self,
         store: &Store,

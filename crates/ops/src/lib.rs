@@ -11,7 +11,10 @@ pub mod queue;
 mod scope;
 mod sessions;
 pub mod walk;
+pub mod warnings;
+mod with;
 
 pub use error::{InPart, OpError};
 pub use scope::{Each, Needs, Place, Placed, Store, UsedRole, number};
 pub use sessions::{Entered, Sessions};
+pub use with::{Beside, Paging, Wait, With};

@@ -1,14 +1,8 @@
 //! Types of parameters that several methods have.
 
-#[cfg(feature = "schema")]
-use std::borrow::Cow;
-use std::time::Duration;
-
 use meshwork_model::time;
-#[cfg(feature = "schema")]
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Error, Unexpected};
-use serde::{Deserialize, Deserializer};
+
+pub use meshwork_model::param::Span;
 
 use crate::error::OpError;
 
@@ -19,57 +13,6 @@ pub const LIMIT: usize = 100;
 
 /// Items of a page, and the cursor of the next one.
 pub type Page<T> = (Vec<T>, Option<String>);
-
-/// Duration: seconds as a number, or a text with units.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span(pub Duration);
-
-impl<'de> Deserialize<'de> for Span {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(
-            untagged,
-            expecting = "expected seconds as a number, or a text as 500ms, 90s, 10m, 1h30m"
-        )]
-        enum Given {
-            Seconds(f64),
-            Text(String),
-        }
-        const EXPECTED: &str = "seconds as a number, or a text as 500ms, 90s, 10m, 1h30m";
-        match Given::deserialize(deserializer)? {
-            Given::Seconds(seconds) => Duration::try_from_secs_f64(seconds)
-                .map(Self)
-                .map_err(|_| D::Error::invalid_value(Unexpected::Float(seconds), &EXPECTED)),
-            Given::Text(text) => {
-                let plain = text
-                    .parse()
-                    .ok()
-                    .and_then(|it| Duration::try_from_secs_f64(it).ok());
-                plain
-                    .or_else(|| time::parse_span(&text).map(Duration::from_millis))
-                    .map(Self)
-                    .ok_or_else(|| D::Error::invalid_value(Unexpected::Str(&text), &EXPECTED))
-            }
-        }
-    }
-}
-
-#[cfg(feature = "schema")]
-impl JsonSchema for Span {
-    fn schema_name() -> Cow<'static, str> {
-        "Span".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "Duration: seconds as a number, or a text with units, such as 500ms, 90s, 10m or 1h30m.",
-            "anyOf": [
-                {"type": "number", "minimum": 0},
-                {"type": "string", "pattern": "^([0-9]+(\\.[0-9]+)?|([0-9]+(ms|s|m|h|d))+)$"},
-            ],
-        })
-    }
-}
 
 /// Parses a parameter that is written as a text.
 pub fn parse<T: std::str::FromStr<Err: ToString>>(name: &str, text: &str) -> Result<T, OpError> {

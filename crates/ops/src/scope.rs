@@ -35,10 +35,13 @@ pub fn number(id: u32) -> Result<ContextId, OpError> {
 
 /// Place of the jobs of an operation, as its parameters name it: neither is outside contexts.
 #[derive(Debug, Clone, Copy, Default)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Place {
-    /// Number of a context.
+    /// Number of the context; none is outside contexts.
+    #[cfg_attr(feature = "schema", schemars(default))]
     pub context: Option<u32>,
-    /// All parts of a spread queue.
+    /// True for all parts of the spread queue that the other parameters name, or of all spread queues.
+    #[cfg_attr(feature = "schema", schemars(default))]
     pub spread: bool,
 }
 

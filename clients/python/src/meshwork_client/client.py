@@ -96,7 +96,7 @@ class Meshwork(_Client[Iterator[StreamEvent]], Methods):
                 return
             params["cursor"] = page["next"]
 
-    def run(self, *, within: float | None = None, **job: Unpack[types.NewJobParams]) -> types.JobView:
+    def run(self, *, within: float | None = None, **job: Unpack[types.JobSpecWithWait]) -> types.JobView:
         """Enqueue a job, and return it at its end. Raises `JobFailed` if it fails.
 
         After `within` seconds it raises a `MeshworkError` with the code `timeout`; the job goes on.
@@ -178,7 +178,7 @@ class AsyncMeshwork(_Client[AsyncIterator[StreamEvent]], AsyncMethods):
                 return
             params["cursor"] = page["next"]
 
-    async def run(self, *, within: float | None = None, **job: Unpack[types.NewJobParams]) -> types.JobView:
+    async def run(self, *, within: float | None = None, **job: Unpack[types.JobSpecWithWait]) -> types.JobView:
         deadline = Deadline(within)
         made = await self.call("job.create", {**job, "wait": deadline.wait()})
         return ended(made["job"]) if made["job"] else await self.wait(made["id"], within=deadline.wait(math.inf))

@@ -134,7 +134,7 @@ class BatchMethods:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    def add(self, **params: Unpack[types.BatchAddParams]) -> types.AddedJobs:
+    def add(self, **params: Unpack[types.BatchAddParams]) -> types.NewBatchJobs:
         """Enqueue jobs of a batch, at most 1000."""
         return self._caller.call("batch.add", params)
 
@@ -142,7 +142,7 @@ class BatchMethods:
         """Cancel all jobs of a batch."""
         return self._caller.call("batch.cancel", params)
 
-    def create(self, **params: Unpack[types.BatchCreateParams]) -> types.BatchView:
+    def create(self, **params: Unpack[types.BatchCreateParams]) -> types.NewBatchView:
         """Open a batch, with callback jobs for its end."""
         return self._caller.call("batch.create", params)
 
@@ -150,11 +150,11 @@ class BatchMethods:
         """Read a batch."""
         return self._caller.call("batch.get", params)
 
-    def list(self, **params: Unpack[types.BatchListParams]) -> types.BatchPage:
+    def list(self, **params: Unpack[types.PageParams]) -> types.BatchPage:
         """List batches: those that have not ended, then the others, the last ended first."""
         return self._caller.call("batch.list", params)
 
-    def iter(self, **params: Unpack[types.BatchListParams]) -> Iterator[types.BatchView]:
+    def iter(self, **params: Unpack[types.PageParams]) -> Iterator[types.BatchView]:
         """Iterate over the items of all pages of `list`."""
         return self._caller.iterate("batch.list", params)
 
@@ -200,7 +200,7 @@ class DeadMethods:
         """Iterate over the items of all pages of `delete_many`."""
         return self._caller.iterate("dead.delete_many", params)
 
-    def get(self, **params: Unpack[types.JobParams]) -> types.JobView:
+    def get(self, **params: Unpack[types.JobParams]) -> types.DeadLetter:
         """Read a dead letter."""
         return self._caller.call("dead.get", params)
 
@@ -216,7 +216,7 @@ class DeadMethods:
         """List dead letters, the newest first."""
         return self._caller.call("dead.list", params)
 
-    def iter(self, **params: Unpack[types.DeadListParams]) -> Iterator[types.ListedLetter]:
+    def iter(self, **params: Unpack[types.DeadListParams]) -> Iterator[types.DeadLetterView]:
         """Iterate over the items of all pages of `list`."""
         return self._caller.iterate("dead.list", params)
 
@@ -283,7 +283,7 @@ class FlowMethods:
         """Run an ended flow again from some of its jobs."""
         return self._caller.call("flow.retry", params)
 
-    def submit(self, **params: Unpack[types.FlowSubmitParams]) -> types.SubmittedFlow:
+    def submit(self, **params: Unpack[types.FlowSubmitParams]) -> types.NewFlow:
         """Submit a flow: the text of its file with those of its scripts, or the name of a deployed one."""
         return self._caller.call("flow.submit", params)
 
@@ -306,7 +306,7 @@ class JobMethods:
         """Iterate over the items of all pages of `cancel_many`."""
         return self._caller.iterate("job.cancel_many", params)
 
-    def create(self, *, idempotency_key: str | None = None, **params: Unpack[types.NewJobParams]) -> types.CreatedJob:
+    def create(self, *, idempotency_key: str | None = None, **params: Unpack[types.JobSpecWithWait]) -> types.NewJob:
         """Enqueue a job, and wait for its end if `wait` is given."""
         return self._caller.call("job.create", params, idempotency_key)
 
@@ -334,7 +334,7 @@ class JobMethods:
         """Read log lines of a job; REST streams them with `follow=true`."""
         return self._caller.call("job.logs", params)
 
-    def result(self, **params: Unpack[types.JobResultParams]) -> types.JobView:
+    def result(self, **params: Unpack[types.JobParamsWithWait]) -> types.JobView:
         """Wait for the end of a job, and read it."""
         return self._caller.call("job.result", params)
 
@@ -342,7 +342,7 @@ class JobMethods:
         """Run a job again that has ended."""
         return self._caller.call("job.retry", params)
 
-    def run(self, *, idempotency_key: str | None = None, **params: Unpack[types.NewJobParams]) -> types.JobView:
+    def run(self, *, idempotency_key: str | None = None, **params: Unpack[types.JobSpecWithWait]) -> types.JobView:
         """Enqueue a job and wait for its end."""
         return self._caller.call("job.run", params, idempotency_key)
 
@@ -527,11 +527,11 @@ class ScheduleMethods:
         """Read a schedule."""
         return self._caller.call("schedule.get", params)
 
-    def list(self, **params: Unpack[types.ScheduleListParams]) -> types.SchedulePage:
+    def list(self, **params: Unpack[types.PageParams]) -> types.SchedulePage:
         """List schedules, page by page, in no order."""
         return self._caller.call("schedule.list", params)
 
-    def iter(self, **params: Unpack[types.ScheduleListParams]) -> Iterator[types.ScheduleView]:
+    def iter(self, **params: Unpack[types.PageParams]) -> Iterator[types.ScheduleView]:
         """Iterate over the items of all pages of `list`."""
         return self._caller.iterate("schedule.list", params)
 
@@ -539,7 +539,7 @@ class ScheduleMethods:
         """Let a schedule fire no more."""
         return self._caller.call("schedule.pause", params)
 
-    def put(self, **params: Unpack[types.SchedulePutParams]) -> types.ScheduleView:
+    def put(self, **params: Unpack[types.SchedulePutParams]) -> types.NewScheduleView:
         """Create or replace a schedule."""
         return self._caller.call("schedule.put", params)
 
@@ -632,7 +632,7 @@ class AsyncBatchMethods:
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
 
-    async def add(self, **params: Unpack[types.BatchAddParams]) -> types.AddedJobs:
+    async def add(self, **params: Unpack[types.BatchAddParams]) -> types.NewBatchJobs:
         """Enqueue jobs of a batch, at most 1000."""
         return await self._caller.call("batch.add", params)
 
@@ -640,7 +640,7 @@ class AsyncBatchMethods:
         """Cancel all jobs of a batch."""
         return await self._caller.call("batch.cancel", params)
 
-    async def create(self, **params: Unpack[types.BatchCreateParams]) -> types.BatchView:
+    async def create(self, **params: Unpack[types.BatchCreateParams]) -> types.NewBatchView:
         """Open a batch, with callback jobs for its end."""
         return await self._caller.call("batch.create", params)
 
@@ -648,11 +648,11 @@ class AsyncBatchMethods:
         """Read a batch."""
         return await self._caller.call("batch.get", params)
 
-    async def list(self, **params: Unpack[types.BatchListParams]) -> types.BatchPage:
+    async def list(self, **params: Unpack[types.PageParams]) -> types.BatchPage:
         """List batches: those that have not ended, then the others, the last ended first."""
         return await self._caller.call("batch.list", params)
 
-    def iter(self, **params: Unpack[types.BatchListParams]) -> AsyncIterator[types.BatchView]:
+    def iter(self, **params: Unpack[types.PageParams]) -> AsyncIterator[types.BatchView]:
         """Iterate over the items of all pages of `list`."""
         return self._caller.iterate("batch.list", params)
 
@@ -698,7 +698,7 @@ class AsyncDeadMethods:
         """Iterate over the items of all pages of `delete_many`."""
         return self._caller.iterate("dead.delete_many", params)
 
-    async def get(self, **params: Unpack[types.JobParams]) -> types.JobView:
+    async def get(self, **params: Unpack[types.JobParams]) -> types.DeadLetter:
         """Read a dead letter."""
         return await self._caller.call("dead.get", params)
 
@@ -714,7 +714,7 @@ class AsyncDeadMethods:
         """List dead letters, the newest first."""
         return await self._caller.call("dead.list", params)
 
-    def iter(self, **params: Unpack[types.DeadListParams]) -> AsyncIterator[types.ListedLetter]:
+    def iter(self, **params: Unpack[types.DeadListParams]) -> AsyncIterator[types.DeadLetterView]:
         """Iterate over the items of all pages of `list`."""
         return self._caller.iterate("dead.list", params)
 
@@ -781,7 +781,7 @@ class AsyncFlowMethods:
         """Run an ended flow again from some of its jobs."""
         return await self._caller.call("flow.retry", params)
 
-    async def submit(self, **params: Unpack[types.FlowSubmitParams]) -> types.SubmittedFlow:
+    async def submit(self, **params: Unpack[types.FlowSubmitParams]) -> types.NewFlow:
         """Submit a flow: the text of its file with those of its scripts, or the name of a deployed one."""
         return await self._caller.call("flow.submit", params)
 
@@ -804,7 +804,7 @@ class AsyncJobMethods:
         """Iterate over the items of all pages of `cancel_many`."""
         return self._caller.iterate("job.cancel_many", params)
 
-    async def create(self, *, idempotency_key: str | None = None, **params: Unpack[types.NewJobParams]) -> types.CreatedJob:
+    async def create(self, *, idempotency_key: str | None = None, **params: Unpack[types.JobSpecWithWait]) -> types.NewJob:
         """Enqueue a job, and wait for its end if `wait` is given."""
         return await self._caller.call("job.create", params, idempotency_key)
 
@@ -832,7 +832,7 @@ class AsyncJobMethods:
         """Read log lines of a job; REST streams them with `follow=true`."""
         return await self._caller.call("job.logs", params)
 
-    async def result(self, **params: Unpack[types.JobResultParams]) -> types.JobView:
+    async def result(self, **params: Unpack[types.JobParamsWithWait]) -> types.JobView:
         """Wait for the end of a job, and read it."""
         return await self._caller.call("job.result", params)
 
@@ -840,7 +840,7 @@ class AsyncJobMethods:
         """Run a job again that has ended."""
         return await self._caller.call("job.retry", params)
 
-    async def run(self, *, idempotency_key: str | None = None, **params: Unpack[types.NewJobParams]) -> types.JobView:
+    async def run(self, *, idempotency_key: str | None = None, **params: Unpack[types.JobSpecWithWait]) -> types.JobView:
         """Enqueue a job and wait for its end."""
         return await self._caller.call("job.run", params, idempotency_key)
 
@@ -1025,11 +1025,11 @@ class AsyncScheduleMethods:
         """Read a schedule."""
         return await self._caller.call("schedule.get", params)
 
-    async def list(self, **params: Unpack[types.ScheduleListParams]) -> types.SchedulePage:
+    async def list(self, **params: Unpack[types.PageParams]) -> types.SchedulePage:
         """List schedules, page by page, in no order."""
         return await self._caller.call("schedule.list", params)
 
-    def iter(self, **params: Unpack[types.ScheduleListParams]) -> AsyncIterator[types.ScheduleView]:
+    def iter(self, **params: Unpack[types.PageParams]) -> AsyncIterator[types.ScheduleView]:
         """Iterate over the items of all pages of `list`."""
         return self._caller.iterate("schedule.list", params)
 
@@ -1037,7 +1037,7 @@ class AsyncScheduleMethods:
         """Let a schedule fire no more."""
         return await self._caller.call("schedule.pause", params)
 
-    async def put(self, **params: Unpack[types.SchedulePutParams]) -> types.ScheduleView:
+    async def put(self, **params: Unpack[types.SchedulePutParams]) -> types.NewScheduleView:
         """Create or replace a schedule."""
         return await self._caller.call("schedule.put", params)
 

@@ -59,17 +59,6 @@ class ActorView(TypedDict):
     """
 
 
-class AddedJobs(TypedDict):
-    """
-    Ids of jobs that were enqueued.
-    """
-
-    ids: list[str]
-    """
-    The ids, in the order of the jobs.
-    """
-
-
 class BatchCancelParams(TypedDict):
     """
     The batch and the reason.
@@ -82,21 +71,6 @@ class BatchCancelParams(TypedDict):
     reason: NotRequired[str | None]
     """
     Reason, as its jobs show it. Default: `stopped`.
-    """
-
-
-class BatchListParams(TypedDict):
-    """
-    A page of batches.
-    """
-
-    cursor: NotRequired[str | None]
-    """
-    `next` of the page before.
-    """
-    limit: NotRequired[int | None]
-    """
-    Greatest number of batches, 1 to 1000. Default: 100. A page may have fewer, although more follow.
     """
 
 
@@ -213,13 +187,13 @@ class ChangedJob(TypedDict):
     Result for one job.
     """
 
+    context: int | None
+    """
+    Number of its context, a part with `spread`; null outside contexts.
+    """
     id: str
     """
     Id of the job.
-    """
-    part: int | None
-    """
-    Number of its context, a part with `spread`; null outside contexts.
     """
     result: str
     """
@@ -423,7 +397,7 @@ class DeadListParams(TypedDict):
 
     context: NotRequired[int | None]
     """
-    Context of the jobs; none for jobs outside contexts.
+    Number of the context; none is outside contexts.
     """
     cursor: NotRequired[str | None]
     """
@@ -431,7 +405,7 @@ class DeadListParams(TypedDict):
     """
     limit: NotRequired[int | None]
     """
-    Greatest number of letters, 1 to 1000. Default: 100. A page may have fewer, although more follow.
+    Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow.
     """
     queue: NotRequired[str | None]
     """
@@ -443,7 +417,7 @@ class DeadListParams(TypedDict):
     """
     spread: NotRequired[bool]
     """
-    True for the letters in all parts of the spread queue `queue`, or of all spread queues. Parts follow each other.
+    True for all parts of the spread queue that the other parameters name, or of all spread queues.
     """
     type: NotRequired[str | None]
     """
@@ -772,7 +746,7 @@ class FlowListParams(TypedDict):
     """
     limit: NotRequired[int | None]
     """
-    Greatest number of flows, 1 to 1000. Default: 100.
+    Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow.
     """
     name: NotRequired[str | None]
     """
@@ -1251,6 +1225,10 @@ class ListedQueue(TypedDict):
     """
     Greatest number of jobs that run at once; null for no limit.
     """
+    context: int | None
+    """
+    Number of its context, the part of a spread queue; null outside contexts.
+    """
     draining: bool
     """
     True if new jobs are refused.
@@ -1278,10 +1256,6 @@ class ListedQueue(TypedDict):
     listeners: int
     """
     Number of workers that wait on it.
-    """
-    part: int | None
-    """
-    Number of its context, the part of a spread queue; null outside contexts.
     """
     paused: bool
     """
@@ -1325,9 +1299,9 @@ class ListedQueue(TypedDict):
     """
 
 
-ListedState: TypeAlias = Literal['queued', 'running', 'delayed', 'ended', 'dead']
+ListedState: TypeAlias = Literal['queued', 'running', 'delayed', 'ended', 'dead', 'waiting', 'cancelling', 'finished', 'failed', 'cancelled']
 """
-Jobs that the store lists in order.
+State of the jobs of a page.
 """
 
 
@@ -1495,7 +1469,7 @@ class MessageListParams(TypedDict):
     """
     limit: NotRequired[int | None]
     """
-    Greatest number of messages, 1 to 1000. Default: 100.
+    Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow.
     """
 
 
@@ -1567,6 +1541,107 @@ class Migrations(TypedDict):
     """
 
 
+class NewBatchJobs(TypedDict):
+    """
+    Answer with warnings.
+    """
+
+    ids: list[str]
+    """
+    The ids, in the order of the jobs.
+    """
+    warnings: NotRequired[list[str]]
+    """
+    Warnings, such as that no worker runs jobs of this type or group now. Missing if there are none.
+    """
+
+
+class NewBatchView(TypedDict):
+    """
+    Answer with warnings.
+    """
+
+    callbacks: dict[str, str]
+    """
+    Ids of the callback jobs, by event.
+    """
+    cancelled: str | None
+    """
+    Reason of its cancellation.
+    """
+    created_at: str
+    """
+    Time of creation (RFC 3339).
+    """
+    ended_at: str | None
+    """
+    Time at which its last job ended (RFC 3339).
+    """
+    expired: bool
+    """
+    True if the batch was sealed because nobody did in time.
+    """
+    failed: int
+    """
+    Number of jobs that failed.
+    """
+    first_failed: str | None
+    """
+    First job that failed.
+    """
+    id: str
+    """
+    Id of the batch.
+    """
+    name: str
+    """
+    Name for people.
+    """
+    open_until: str | None
+    """
+    Time until which it takes jobs (RFC 3339).
+    """
+    pending: int
+    """
+    Number of jobs that have not ended.
+    """
+    state: str
+    """
+    State: `open`, `sealed`, `cancelling`, `succeeded`, `failed` or `cancelled`.
+    """
+    succeeded: int
+    """
+    Number of jobs that finished.
+    """
+    total: int
+    """
+    Number of its jobs.
+    """
+    warnings: NotRequired[list[str]]
+    """
+    Warnings, such as that no worker runs jobs of this type or group now. Missing if there are none.
+    """
+
+
+class NewFlow(TypedDict):
+    """
+    Answer with warnings.
+    """
+
+    context: int
+    """
+    Its context.
+    """
+    id: int
+    """
+    Number of the flow.
+    """
+    warnings: NotRequired[list[str]]
+    """
+    Warnings, such as that no worker runs jobs of this type or group now. Missing if there are none.
+    """
+
+
 class NewKey(TypedDict):
     """
     New key of the API.
@@ -1599,6 +1674,97 @@ class NewKey(TypedDict):
     scope: str
     """
     Methods that it may call: `admin`, `user`, `registrar` or `viewer`.
+    """
+
+
+class NewScheduleView(TypedDict):
+    """
+    Answer with warnings.
+    """
+
+    catch_up: str | None
+    """
+    Rule for slots that were missed.
+    """
+    created_at: str
+    """
+    Time of creation, as in the record.
+    """
+    decided_until: str | None
+    """
+    Last slot that was decided (RFC 3339).
+    """
+    end_at: str | None
+    """
+    Time after which it does not fire (RFC 3339).
+    """
+    last_job: str | None
+    """
+    Last job.
+    """
+    name: str
+    """
+    Name of the schedule.
+    """
+    next_at: str | None
+    """
+    Next slot (RFC 3339).
+    """
+    overlap: str | None
+    """
+    Rule for a slot whose previous job has not ended.
+    """
+    paused: bool
+    """
+    True if it is paused.
+    """
+    refused: int
+    """
+    Number of slots whose job was refused.
+    """
+    refused_by: str | None
+    """
+    Job that has the unique name for which the last one was refused.
+    """
+    rhythm: str | None
+    """
+    Rhythm: a cron expression, or an interval.
+    """
+    runs: int
+    """
+    Number of jobs that it enqueued.
+    """
+    skipped: int
+    """
+    Number of slots that were skipped because the previous job had not ended.
+    """
+    start_at: str | None
+    """
+    First time at which it may fire (RFC 3339).
+    """
+    trouble: str | None
+    """
+    Reason why its last slot could not be decided, or why it cannot be read.
+    """
+    type: str | None
+    """
+    Type of its jobs.
+    """
+    upcoming: list[str]
+    """
+    The next five slots as local times of the zone, with its offset; none while it is paused.
+    """
+    updated_at: str
+    """
+    Time of the last change, as in the record.
+    """
+    warnings: NotRequired[list[str]]
+    """
+    Warnings, such as that no worker runs jobs of this type or group now. Missing if there are none.
+    """
+    zone: str | None
+    """
+    Time zone of the rhythm.
     """
 
 
@@ -1644,7 +1810,7 @@ class OpenRpc(TypedDict):
 
 class PageParams(TypedDict):
     """
-    A page.
+    Page of a list.
     """
 
     cursor: NotRequired[str | None]
@@ -1720,7 +1886,7 @@ class QueueChangeParams(TypedDict):
 
     context: NotRequired[int | None]
     """
-    Its context; none for a queue outside contexts.
+    Number of the context; none is outside contexts.
     """
     create: NotRequired[bool]
     """
@@ -1733,7 +1899,7 @@ class QueueChangeParams(TypedDict):
     """
     spread: NotRequired[bool]
     """
-    True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
+    True for all parts of the spread queue that the other parameters name, or of all spread queues.
     """
 
 
@@ -1782,7 +1948,7 @@ class QueueLimitParams(TypedDict):
     """
     context: NotRequired[int | None]
     """
-    Its context; none for a queue outside contexts.
+    Number of the context; none is outside contexts.
     """
     create: NotRequired[bool]
     """
@@ -1827,7 +1993,7 @@ class QueueLimitParams(TypedDict):
     """
     spread: NotRequired[bool]
     """
-    True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
+    True for all parts of the spread queue that the other parameters name, or of all spread queues.
     """
 
 
@@ -1852,12 +2018,12 @@ class QueueList(TypedDict):
 
 class QueueListParams(TypedDict):
     """
-    The place of queues.
+    The place of queues. The keys of contexts are scanned by the call.
     """
 
     context: NotRequired[int | None]
     """
-    A context, whose keys are scanned by the call; none for the queues outside contexts.
+    Number of the context; none is outside contexts.
     """
     cursor: NotRequired[str | None]
     """
@@ -1865,11 +2031,11 @@ class QueueListParams(TypedDict):
     """
     limit: NotRequired[int | None]
     """
-    Greatest number of queues, 1 to 1000. Default: 100.
+    Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow.
     """
     spread: NotRequired[bool]
     """
-    True for the parts of all spread queues, whose keys are scanned by the call.
+    True for all parts of the spread queue that the other parameters name, or of all spread queues.
     """
 
 
@@ -1880,7 +2046,7 @@ class QueueParams(TypedDict):
 
     context: NotRequired[int | None]
     """
-    Its context; none for a queue outside contexts.
+    Number of the context; none is outside contexts.
     """
     queue: str
     """
@@ -1888,7 +2054,7 @@ class QueueParams(TypedDict):
     """
     spread: NotRequired[bool]
     """
-    True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
+    True for all parts of the spread queue that the other parameters name, or of all spread queues.
     """
 
 
@@ -1977,6 +2143,10 @@ class QueueState(TypedDict):
     """
     Greatest number of jobs that run at once; null for no limit.
     """
+    context: int | None
+    """
+    Number of its context, a part of a spread queue; null outside contexts, and for all parts together.
+    """
     delayed: int
     """
     Number of delayed jobs that have never run.
@@ -2004,10 +2174,6 @@ class QueueState(TypedDict):
     limits_per_part: bool
     """
     True for a spread queue: each part has the limits for itself. In a queue with one part they hold exactly.
-    """
-    part: int | None
-    """
-    Number of its context, a part of a spread queue; null outside contexts, and for all parts together.
     """
     partial: bool
     """
@@ -2120,7 +2286,7 @@ class RunnerListParams(TypedDict):
     """
     limit: NotRequired[int | None]
     """
-    Greatest number of runners, 1 to 1000. Default: 100.
+    Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow.
     """
 
 
@@ -2229,21 +2395,6 @@ class RunnerView(TypedDict):
     """
 
 
-class ScheduleListParams(TypedDict):
-    """
-    A page of schedules.
-    """
-
-    cursor: NotRequired[str | None]
-    """
-    `next` of the page before.
-    """
-    limit: NotRequired[int | None]
-    """
-    Greatest number of schedules, 1 to 1000. Default: 100. A page may have fewer, although more follow.
-    """
-
-
 class ScheduleParams(TypedDict):
     """
     The name of a schedule.
@@ -2342,6 +2493,12 @@ class ScheduleView(TypedDict):
     """
 
 
+Size: TypeAlias = int | str
+"""
+Size: bytes as a number, or a text with a unit, such as 512M or 2G.
+"""
+
+
 Span: TypeAlias = float | str
 """
 Duration: seconds as a number, or a text with units, such as 500ms, 90s, 10m or 1h30m.
@@ -2356,21 +2513,6 @@ class StartedJob(TypedDict):
     id: str
     """
     Id of the job.
-    """
-
-
-class SubmittedFlow(TypedDict):
-    """
-    A flow that was submitted.
-    """
-
-    context: int
-    """
-    Its context.
-    """
-    id: int
-    """
-    Number of the flow.
     """
 
 
@@ -2609,7 +2751,7 @@ class WhyView(TypedDict):
     """
     state: str
     """
-    State: `queued`, `delayed`, `waiting`, `running`, `finished`, `failed` or `cancelled`; for another status, the status.
+    State: `queued`, `delayed`, `waiting`, `running`, `cancelling`, `finished`, `failed` or `cancelled`; for another status, the status.
     """
     status: str
     """
@@ -2767,6 +2909,351 @@ class ContextPage(TypedDict):
     """
 
 
+class DeadLetter(TypedDict):
+    """
+    Dead letter with its whole record.
+    """
+
+    attempts: int
+    """
+    Number of runs.
+    """
+    batch: str | None
+    """
+    Batch of the job.
+    """
+    caller: str
+    """
+    Id of the caller.
+    """
+    caller_context: str
+    """
+    Id of the caller's context, as the caller gave it.
+    """
+    children: int
+    """
+    Number of jobs that this one enqueued.
+    """
+    concurrent: bool
+    """
+    False if the job runs alone on its worker.
+    """
+    context: int | None
+    """
+    Number of the context that the job is in; null outside contexts.
+    """
+    created_at: str
+    """
+    Time of the creation, as in the record.
+    """
+    dead: str | None
+    """
+    Kind of the failure, of a dead letter.
+    """
+    died_at: str
+    """
+    Time of its death (RFC 3339).
+    """
+    ended_at: str | None
+    """
+    Time of the end.
+    """
+    env: dict[str, str]
+    """
+    Environment of the script, with masked secrets.
+    """
+    error: str | None
+    """
+    Reason of the failure. Secrets of the environment are masked.
+    """
+    failed_attempts: list[FailedAttempt]
+    """
+    The last 10 attempts that failed or were lost, the oldest first.
+    """
+    group: str | None
+    """
+    Group of workers that the job asks for.
+    """
+    id: str
+    """
+    Id of the job.
+    """
+    instance: str | None
+    """
+    Worker that the job asks for.
+    """
+    key: str | None
+    """
+    Concurrency key.
+    """
+    lost: int
+    """
+    Number of runs whose worker died.
+    """
+    output: Any
+    """
+    Result: the value if it is JSON, else a text. Null while there is none.
+    """
+    parent: str | None
+    """
+    Job that enqueued this one.
+    """
+    priority: str
+    """
+    `high`, `normal` or `low`.
+    """
+    progress: str | None
+    """
+    Last progress that the job reported, as a percentage and a text.
+    """
+    progress_value: Progress | None
+    """
+    The same as a number and a text.
+    """
+    queue: str | None
+    """
+    Queue of the last claim.
+    """
+    requested_sandbox: str | None
+    """
+    Sandbox that the job asks for.
+    """
+    retries: int
+    """
+    Number of retries: N allow N + 1 runs.
+    """
+    run_at: str | None
+    """
+    Time before which the job does not run (RFC 3339).
+    """
+    snoozes: int
+    """
+    Number of times that the job put itself off.
+    """
+    start_by: str | None
+    """
+    Time by which a worker has to begin the job (RFC 3339).
+    """
+    started_at: str | None
+    """
+    Start of the last run (RFC 3339).
+    """
+    state: str
+    """
+    State: `queued`, `delayed`, `waiting` (for other jobs), `running`, `cancelling`, `finished`, `failed` or `cancelled`; for a status of another client, that status.
+    """
+    status: str
+    """
+    Status of the record: `dispatched`, `waiting_for_prerequisites`, `started`, `finished` or `error`. A status of another client is given as it is.
+    """
+    stderr: str
+    """
+    Last part of the last run's stderr.
+    """
+    stdout: str
+    """
+    Last part of the last run's stdout.
+    """
+    tags: list[str]
+    """
+    Labels.
+    """
+    timeout: int
+    """
+    Longest time of one run, in seconds.
+    """
+    traceback: str | None
+    """
+    Position of the error in the script.
+    """
+    traceparent: str | None
+    """
+    Trace of the job (W3C trace context).
+    """
+    type: str | None
+    """
+    Type of the script; null where only the queue names it.
+    """
+    unique: str | None
+    """
+    Unique name, with the time or the event until which it holds.
+    """
+    updated_at: str
+    """
+    Time of the last change.
+    """
+    usage: RunUsageView | None
+    """
+    Sandbox and resources of the last run that started processes.
+    """
+    worker: str | None
+    """
+    Worker of the last claim.
+    """
+
+
+class DeadLetterView(TypedDict):
+    """
+    Dead letter in a list.
+    """
+
+    attempts: int
+    """
+    Number of runs.
+    """
+    batch: str | None
+    """
+    Batch of the job.
+    """
+    caller: str
+    """
+    Id of the caller.
+    """
+    caller_context: str
+    """
+    Id of the caller's context, as the caller gave it.
+    """
+    children: int
+    """
+    Number of jobs that this one enqueued.
+    """
+    concurrent: bool
+    """
+    False if the job runs alone on its worker.
+    """
+    context: int | None
+    """
+    Number of the context that the job is in; null outside contexts.
+    """
+    created_at: str
+    """
+    Time of the creation, as in the record.
+    """
+    dead: str | None
+    """
+    Kind of the failure, of a dead letter.
+    """
+    died_at: str
+    """
+    Time of its death (RFC 3339).
+    """
+    ended_at: str | None
+    """
+    Time of the end.
+    """
+    error: str | None
+    """
+    Reason of the failure. Secrets of the environment are masked.
+    """
+    group: str | None
+    """
+    Group of workers that the job asks for.
+    """
+    id: str
+    """
+    Id of the job.
+    """
+    instance: str | None
+    """
+    Worker that the job asks for.
+    """
+    key: str | None
+    """
+    Concurrency key.
+    """
+    lost: int
+    """
+    Number of runs whose worker died.
+    """
+    parent: str | None
+    """
+    Job that enqueued this one.
+    """
+    priority: str
+    """
+    `high`, `normal` or `low`.
+    """
+    progress: str | None
+    """
+    Last progress that the job reported, as a percentage and a text.
+    """
+    progress_value: Progress | None
+    """
+    The same as a number and a text.
+    """
+    queue: str | None
+    """
+    Queue of the last claim.
+    """
+    retries: int
+    """
+    Number of retries: N allow N + 1 runs.
+    """
+    run_at: str | None
+    """
+    Time before which the job does not run (RFC 3339).
+    """
+    snoozes: int
+    """
+    Number of times that the job put itself off.
+    """
+    start_by: str | None
+    """
+    Time by which a worker has to begin the job (RFC 3339).
+    """
+    started_at: str | None
+    """
+    Start of the last run (RFC 3339).
+    """
+    state: str
+    """
+    State: `queued`, `delayed`, `waiting` (for other jobs), `running`, `cancelling`, `finished`, `failed` or `cancelled`; for a status of another client, that status.
+    """
+    status: str
+    """
+    Status of the record: `dispatched`, `waiting_for_prerequisites`, `started`, `finished` or `error`. A status of another client is given as it is.
+    """
+    tags: list[str]
+    """
+    Labels.
+    """
+    timeout: int
+    """
+    Longest time of one run, in seconds.
+    """
+    type: str | None
+    """
+    Type of the script; null where only the queue names it.
+    """
+    unique: str | None
+    """
+    Unique name, with the time or the event until which it holds.
+    """
+    updated_at: str
+    """
+    Time of the last change.
+    """
+    worker: str | None
+    """
+    Worker of the last claim.
+    """
+
+
+class DeadLetters(TypedDict):
+    """
+    Page of dead letters.
+    """
+
+    letters: list[DeadLetterView]
+    """
+    The letters, the newest first.
+    """
+    next: str | None
+    """
+    Cursor of the next page; null after the last one.
+    """
+
+
 class FlowGetParams(TypedDict):
     """
     A flow, and a wait for its end.
@@ -2812,7 +3299,7 @@ class JobListParams(TypedDict):
     """
     context: NotRequired[int | None]
     """
-    Context of the jobs; none for jobs outside contexts.
+    Number of the context; none is outside contexts.
     """
     cursor: NotRequired[str | None]
     """
@@ -2828,7 +3315,7 @@ class JobListParams(TypedDict):
     """
     limit: NotRequired[int | None]
     """
-    Greatest number of jobs, 1 to 1000. Default: 100. A page may have fewer, although more follow.
+    Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow.
     """
     parent: NotRequired[str | None]
     """
@@ -2844,15 +3331,15 @@ class JobListParams(TypedDict):
     """
     spread: NotRequired[bool]
     """
-    True for the jobs in all parts of the spread queue `queue`, or of all spread queues. Parts follow each other.
+    True for all parts of the spread queue that the other parameters name, or of all spread queues.
     """
     state: NotRequired[ListedState | None]
     """
-    Jobs in this state, from the lists of the store: `queued` (of one queue), `running`, `delayed`, `ended` or `dead`. Only `queue` can be given with it.
+    Only jobs in this state. `queued` (of one queue), `running`, `delayed`, `ended` and `dead` are lists of the store, with which only `queue` can be given; the others search.
     """
     status: NotRequired[str | None]
     """
-    Search: only jobs with this status: `queued`, `delayed`, `waiting`, `running`, `finished`, `failed`, `cancelled` or `stale`.
+    Search: only jobs in this state: `queued`, `delayed`, `waiting`, `running`, `cancelling`, `finished`, `failed`, `cancelled` or `stale`; or with this status of the record.
     """
     tag: NotRequired[str | None]
     """
@@ -2868,9 +3355,9 @@ class JobListParams(TypedDict):
     """
 
 
-class JobResultParams(TypedDict):
+class JobParamsWithWait(TypedDict):
     """
-    The wait for a job.
+    The id of a job.
     """
 
     context: NotRequired[int | None]
@@ -2879,11 +3366,11 @@ class JobResultParams(TypedDict):
     """
     id: str
     """
-    Id of the job.
+    Id of the job; in a context its number, as `2001` or `12:2001`, or its key.
     """
     wait: NotRequired[Span | None]
     """
-    Time to wait for its end, at most 5 minutes. Default: 0.
+    Time to wait for the end of the job, at most 5 minutes.
     """
 
 
@@ -2904,6 +3391,10 @@ class JobView(TypedDict):
     """
     Id of the caller.
     """
+    caller_context: str
+    """
+    Id of the caller's context, as the caller gave it.
+    """
     children: int
     """
     Number of jobs that this one enqueued.
@@ -2912,9 +3403,9 @@ class JobView(TypedDict):
     """
     False if the job runs alone on its worker.
     """
-    context: str
+    context: int | None
     """
-    Id of the context, as the caller gave it.
+    Number of the context that the job is in; null outside contexts.
     """
     created_at: str
     """
@@ -3008,6 +3499,10 @@ class JobView(TypedDict):
     """
     Start of the last run (RFC 3339).
     """
+    state: str
+    """
+    State: `queued`, `delayed`, `waiting` (for other jobs), `running`, `cancelling`, `finished`, `failed` or `cancelled`; for a status of another client, that status.
+    """
     status: str
     """
     Status of the record: `dispatched`, `waiting_for_prerequisites`, `started`, `finished` or `error`. A status of another client is given as it is.
@@ -3098,6 +3593,10 @@ class ListedJob(TypedDict):
     """
     Id of the caller.
     """
+    caller_context: str
+    """
+    Id of the caller's context, as the caller gave it.
+    """
     children: int
     """
     Number of jobs that this one enqueued.
@@ -3106,9 +3605,9 @@ class ListedJob(TypedDict):
     """
     False if the job runs alone on its worker.
     """
-    context: str
+    context: int | None
     """
-    Id of the context, as the caller gave it.
+    Number of the context that the job is in; null outside contexts.
     """
     created_at: str
     """
@@ -3150,10 +3649,6 @@ class ListedJob(TypedDict):
     """
     Job that enqueued this one.
     """
-    part: int | None
-    """
-    Number of its context, a part with `spread`; null outside contexts.
-    """
     priority: str
     """
     `high`, `normal` or `low`.
@@ -3190,148 +3685,9 @@ class ListedJob(TypedDict):
     """
     Start of the last run (RFC 3339).
     """
-    status: str
+    state: str
     """
-    Status of the record: `dispatched`, `waiting_for_prerequisites`, `started`, `finished` or `error`. A status of another client is given as it is.
-    """
-    tags: list[str]
-    """
-    Labels.
-    """
-    timeout: int
-    """
-    Longest time of one run, in seconds.
-    """
-    type: str | None
-    """
-    Type of the script; null where only the queue names it.
-    """
-    unique: str | None
-    """
-    Unique name, with the time or the event until which it holds.
-    """
-    updated_at: str
-    """
-    Time of the last change.
-    """
-    worker: str | None
-    """
-    Worker of the last claim.
-    """
-
-
-class ListedLetter(TypedDict):
-    """
-    Dead letter of a page.
-    """
-
-    attempts: int
-    """
-    Number of runs.
-    """
-    batch: str | None
-    """
-    Batch of the job.
-    """
-    caller: str
-    """
-    Id of the caller.
-    """
-    children: int
-    """
-    Number of jobs that this one enqueued.
-    """
-    concurrent: bool
-    """
-    False if the job runs alone on its worker.
-    """
-    context: str
-    """
-    Id of the context, as the caller gave it.
-    """
-    created_at: str
-    """
-    Time of the creation, as in the record.
-    """
-    dead: str | None
-    """
-    Kind of the failure, of a dead letter.
-    """
-    died_at: str
-    """
-    Time of its death (RFC 3339).
-    """
-    ended_at: str | None
-    """
-    Time of the end.
-    """
-    error: str | None
-    """
-    Reason of the failure. Secrets of the environment are masked.
-    """
-    group: str | None
-    """
-    Group of workers that the job asks for.
-    """
-    id: str
-    """
-    Id of the job.
-    """
-    instance: str | None
-    """
-    Worker that the job asks for.
-    """
-    key: str | None
-    """
-    Concurrency key.
-    """
-    lost: int
-    """
-    Number of runs whose worker died.
-    """
-    parent: str | None
-    """
-    Job that enqueued this one.
-    """
-    part: int | None
-    """
-    Number of its context, a part with `spread`; null outside contexts.
-    """
-    priority: str
-    """
-    `high`, `normal` or `low`.
-    """
-    progress: str | None
-    """
-    Last progress that the job reported, as a percentage and a text.
-    """
-    progress_value: Progress | None
-    """
-    The same as a number and a text.
-    """
-    queue: str | None
-    """
-    Queue of the last claim.
-    """
-    retries: int
-    """
-    Number of retries: N allow N + 1 runs.
-    """
-    run_at: str | None
-    """
-    Time before which the job does not run (RFC 3339).
-    """
-    snoozes: int
-    """
-    Number of times that the job put itself off.
-    """
-    start_by: str | None
-    """
-    Time by which a worker has to begin the job (RFC 3339).
-    """
-    started_at: str | None
-    """
-    Start of the last run (RFC 3339).
+    State: `queued`, `delayed`, `waiting` (for other jobs), `running`, `cancelling`, `finished`, `failed` or `cancelled`; for a status of another client, that status.
     """
     status: str
     """
@@ -3394,6 +3750,25 @@ class MessageJobParams(TypedDict):
     """
 
 
+class NewJob(TypedDict):
+    """
+    Answer with warnings.
+    """
+
+    id: str
+    """
+    Id of the job; of the first one if a unique name is in use.
+    """
+    job: JobView | None
+    """
+    The job, if its end was waited for and it has ended.
+    """
+    warnings: NotRequired[list[str]]
+    """
+    Warnings, such as that no worker runs jobs of this type or group now. Missing if there are none.
+    """
+
+
 class QueueHistory(TypedDict):
     """
     History of a queue, with all its priorities.
@@ -3424,16 +3799,16 @@ class RunnerList(TypedDict):
     """
 
 
-class SandboxParams(TypedDict):
+class SandboxLimits(TypedDict):
     """
-    Requested sandbox of a job. Sizes are in bytes.
+    A sandbox with limits.
     """
 
     cpu: NotRequired[Span | None]
     """
     Limit of the processor time of all processes.
     """
-    disk: NotRequired[int | None]
+    disk: NotRequired[Size | None]
     """
     Limit of the size of the work folder.
     """
@@ -3441,11 +3816,11 @@ class SandboxParams(TypedDict):
     """
     Limit of the number of open files of each process.
     """
-    memory: NotRequired[int | None]
+    memory: NotRequired[Size | None]
     """
     Limit of the memory of all processes.
     """
-    output: NotRequired[int | None]
+    output: NotRequired[Size | None]
     """
     Limit of the output, stdout and stderr together.
     """
@@ -3457,6 +3832,9 @@ class SandboxParams(TypedDict):
     """
     `open`, `standard` or `strict`.
     """
+
+
+SandboxSpec: TypeAlias = str | SandboxLimits
 
 
 class SchedulePage(TypedDict):
@@ -3474,40 +3852,6 @@ class SchedulePage(TypedDict):
     """
 
 
-class CreatedJob(TypedDict):
-    """
-    A job that was enqueued.
-    """
-
-    id: str
-    """
-    Id of the job; of the first one if a unique name is in use.
-    """
-    job: JobView | None
-    """
-    The job, if its end was waited for and it has ended.
-    """
-    warning: NotRequired[str | None]
-    """
-    Warning: no worker runs jobs of this type or group now, so its name may be wrong.
-    """
-
-
-class DeadLetters(TypedDict):
-    """
-    Page of dead letters.
-    """
-
-    letters: list[ListedLetter]
-    """
-    The letters, the newest first.
-    """
-    next: str | None
-    """
-    Cursor of the next page; null after the last one.
-    """
-
-
 class JobPage(TypedDict):
     """
     Page of jobs.
@@ -3520,6 +3864,322 @@ class JobPage(TypedDict):
     next: str | None
     """
     Cursor of the next page; null after the last one.
+    """
+
+
+class JobSpec(TypedDict):
+    """
+    A job to be enqueued. Durations are seconds as a number, or a text with units, such as `500ms`, `90s`, `10m` or `1h30m`.
+    """
+
+    at: NotRequired[str | None]
+    """
+    Start time: RFC 3339, `2026-01-31 12:00` or `tomorrow 9:00` in the zone `tz`, or `+10m` from now. Give this or `delay`.
+    """
+    backoff: NotRequired[Span | None]
+    """
+    First pause before a retry; it doubles. At most one hour. Default: 1 s.
+    """
+    batch: NotRequired[str | None]
+    """
+    Batch of the job.
+    """
+    caller: NotRequired[str | None]
+    """
+    Id of the caller, as other systems record it.
+    """
+    caller_context: NotRequired[str | None]
+    """
+    Id of the caller's context, as other systems record it.
+    """
+    debounce: NotRequired[str | None]
+    """
+    `NAME=DURATION`: the job runs when no other job of this name has arrived for this time; the last one runs.
+    """
+    delay: NotRequired[Span | None]
+    """
+    Time before the start. At most ten years.
+    """
+    depends_on: NotRequired[list[str]]
+    """
+    Jobs that must finish first, each as `ID`, or `NAME=ID` with the name of its result. At most 1,000.
+    """
+    env: NotRequired[dict[str, str]]
+    """
+    Environment of the script.
+    """
+    exclusive: NotRequired[bool | None]
+    """
+    True if the job runs alone on its worker.
+    """
+    fallback: NotRequired[str | None]
+    """
+    Queue to use if that worker is not alive: `group` or `type`.
+    """
+    group: NotRequired[str | None]
+    """
+    Group of workers.
+    """
+    id: NotRequired[str | None]
+    """
+    Id of the job; a UUID if none is given. In a context its number, and the next free one if none is given. The same id
+    with the same parameters adds no second job.
+    """
+    input: NotRequired[Any]
+    """
+    Input of the script: a text is given as it is, another value as JSON.
+    """
+    instance: NotRequired[str | None]
+    """
+    One worker of the group.
+    """
+    key: NotRequired[str | None]
+    """
+    Concurrency key, such as a tenant.
+    """
+    log_path: NotRequired[str | None]
+    """
+    Log file on the worker's host.
+    """
+    on_duplicate: NotRequired[str | None]
+    """
+    Rule for a unique name in use: `keep` the first job, `refuse` the new one, or `replace` a waiting one. Default: `keep`.
+    """
+    on_failure: NotRequired[str | None]
+    """
+    Rule for the failure of one of them: `fail` or `continue`.
+    """
+    payload: NotRequired[Any]
+    """
+    JSON for a handler.
+    """
+    prerequisite_timeout: NotRequired[Span | None]
+    """
+    Longest wait for them, rounded up to whole seconds: at most 7 days. Default: no limit.
+    """
+    priority: NotRequired[Literal['high', 'normal', 'low', 0, 1, 2] | None]
+    """
+    `high`, `normal` or `low`; or 0, 1 or 2.
+    """
+    retries: NotRequired[int | None]
+    """
+    Number of retries: N allow N + 1 runs. At most 100. Default: 0.
+    """
+    route: NotRequired[str | None]
+    """
+    Routing key: workers with this key run the job. Give this or `group`.
+    """
+    sandbox: NotRequired[SandboxSpec | None]
+    """
+    Sandbox that the job asks for; it can only be stricter than that of its queue and its worker. A text is its profile.
+    """
+    script: NotRequired[str | None]
+    """
+    Text of the script, or the text for a handler. Give this or `payload`.
+    """
+    start_timeout: NotRequired[Span | None]
+    """
+    Time within which a worker has to begin the job; after that it fails. At most ten years.
+    """
+    tags: NotRequired[list[str]]
+    """
+    Labels, at most 10.
+    """
+    throttle: NotRequired[str | None]
+    """
+    `NAME=DURATION`: only the first job of this name within this time is stored.
+    """
+    timeout: NotRequired[Span | None]
+    """
+    Longest time of one run, rounded up to whole seconds: at most 7 days. Default: 30 minutes.
+    """
+    topic: NotRequired[str | None]
+    """
+    Topic, for the bindings of the client or server that enqueues the job.
+    """
+    type: NotRequired[str | None]
+    """
+    Type of the script: `osis`, `sal`, `v`, `python`, `exec`, or the name of a handler.
+    """
+    tz: NotRequired[str | None]
+    """
+    Time zone of `at`, an IANA name.
+    """
+    unique: NotRequired[str | None]
+    """
+    Unique name: no other job of the same type and name is accepted until this one has ended.
+    """
+    unique_for: NotRequired[Span | None]
+    """
+    Time for which the unique name is kept instead.
+    """
+    unique_until: NotRequired[str | None]
+    """
+    Event until which it is kept: `done` or `started`. Default: `done`.
+    """
+
+
+class JobSpecWithWait(TypedDict):
+    """
+    A job to be enqueued. Durations are seconds as a number, or a text with units, such as `500ms`, `90s`, `10m` or `1h30m`.
+    """
+
+    at: NotRequired[str | None]
+    """
+    Start time: RFC 3339, `2026-01-31 12:00` or `tomorrow 9:00` in the zone `tz`, or `+10m` from now. Give this or `delay`.
+    """
+    backoff: NotRequired[Span | None]
+    """
+    First pause before a retry; it doubles. At most one hour. Default: 1 s.
+    """
+    batch: NotRequired[str | None]
+    """
+    Batch of the job.
+    """
+    caller: NotRequired[str | None]
+    """
+    Id of the caller, as other systems record it.
+    """
+    caller_context: NotRequired[str | None]
+    """
+    Id of the caller's context, as other systems record it.
+    """
+    context: NotRequired[int | None]
+    """
+    Number of the context; none is outside contexts.
+    """
+    debounce: NotRequired[str | None]
+    """
+    `NAME=DURATION`: the job runs when no other job of this name has arrived for this time; the last one runs.
+    """
+    delay: NotRequired[Span | None]
+    """
+    Time before the start. At most ten years.
+    """
+    depends_on: NotRequired[list[str]]
+    """
+    Jobs that must finish first, each as `ID`, or `NAME=ID` with the name of its result. At most 1,000.
+    """
+    env: NotRequired[dict[str, str]]
+    """
+    Environment of the script.
+    """
+    exclusive: NotRequired[bool | None]
+    """
+    True if the job runs alone on its worker.
+    """
+    fallback: NotRequired[str | None]
+    """
+    Queue to use if that worker is not alive: `group` or `type`.
+    """
+    group: NotRequired[str | None]
+    """
+    Group of workers.
+    """
+    id: NotRequired[str | None]
+    """
+    Id of the job; a UUID if none is given. In a context its number, and the next free one if none is given. The same id
+    with the same parameters adds no second job.
+    """
+    input: NotRequired[Any]
+    """
+    Input of the script: a text is given as it is, another value as JSON.
+    """
+    instance: NotRequired[str | None]
+    """
+    One worker of the group.
+    """
+    key: NotRequired[str | None]
+    """
+    Concurrency key, such as a tenant.
+    """
+    log_path: NotRequired[str | None]
+    """
+    Log file on the worker's host.
+    """
+    on_duplicate: NotRequired[str | None]
+    """
+    Rule for a unique name in use: `keep` the first job, `refuse` the new one, or `replace` a waiting one. Default: `keep`.
+    """
+    on_failure: NotRequired[str | None]
+    """
+    Rule for the failure of one of them: `fail` or `continue`.
+    """
+    payload: NotRequired[Any]
+    """
+    JSON for a handler.
+    """
+    prerequisite_timeout: NotRequired[Span | None]
+    """
+    Longest wait for them, rounded up to whole seconds: at most 7 days. Default: no limit.
+    """
+    priority: NotRequired[Literal['high', 'normal', 'low', 0, 1, 2] | None]
+    """
+    `high`, `normal` or `low`; or 0, 1 or 2.
+    """
+    retries: NotRequired[int | None]
+    """
+    Number of retries: N allow N + 1 runs. At most 100. Default: 0.
+    """
+    route: NotRequired[str | None]
+    """
+    Routing key: workers with this key run the job. Give this or `group`.
+    """
+    sandbox: NotRequired[SandboxSpec | None]
+    """
+    Sandbox that the job asks for; it can only be stricter than that of its queue and its worker. A text is its profile.
+    """
+    script: NotRequired[str | None]
+    """
+    Text of the script, or the text for a handler. Give this or `payload`.
+    """
+    spread: NotRequired[bool]
+    """
+    True for all parts of the spread queue that the other parameters name, or of all spread queues.
+    """
+    start_timeout: NotRequired[Span | None]
+    """
+    Time within which a worker has to begin the job; after that it fails. At most ten years.
+    """
+    tags: NotRequired[list[str]]
+    """
+    Labels, at most 10.
+    """
+    throttle: NotRequired[str | None]
+    """
+    `NAME=DURATION`: only the first job of this name within this time is stored.
+    """
+    timeout: NotRequired[Span | None]
+    """
+    Longest time of one run, rounded up to whole seconds: at most 7 days. Default: 30 minutes.
+    """
+    topic: NotRequired[str | None]
+    """
+    Topic, for the bindings of the client or server that enqueues the job.
+    """
+    type: NotRequired[str | None]
+    """
+    Type of the script: `osis`, `sal`, `v`, `python`, `exec`, or the name of a handler.
+    """
+    tz: NotRequired[str | None]
+    """
+    Time zone of `at`, an IANA name.
+    """
+    unique: NotRequired[str | None]
+    """
+    Unique name: no other job of the same type and name is accepted until this one has ended.
+    """
+    unique_for: NotRequired[Span | None]
+    """
+    Time for which the unique name is kept instead.
+    """
+    unique_until: NotRequired[str | None]
+    """
+    Event until which it is kept: `done` or `started`. Default: `done`.
+    """
+    wait: NotRequired[Span | None]
+    """
+    Time to wait for the end of the job, at most 5 minutes.
     """
 
 
@@ -3570,154 +4230,6 @@ class MessageCreateParams(TypedDict):
     """
 
 
-class NewJobParams(TypedDict):
-    """
-    A job to be enqueued.
-    """
-
-    at: NotRequired[str | None]
-    """
-    Start time (RFC 3339). Give this or `delay`.
-    """
-    backoff: NotRequired[Span | None]
-    """
-    First pause before a retry.
-    """
-    batch: NotRequired[str | None]
-    """
-    Batch of the job.
-    """
-    caller: NotRequired[str | None]
-    """
-    Id of the caller, as other systems record it.
-    """
-    context: NotRequired[int | None]
-    """
-    Context of the job; none for a job outside contexts.
-    """
-    context_id: NotRequired[str | None]
-    """
-    Id of the caller's context, as other systems record it.
-    """
-    delay: NotRequired[Span | None]
-    """
-    Time before the start.
-    """
-    depends_on: NotRequired[list[str]]
-    """
-    Jobs that must finish first.
-    """
-    env: NotRequired[dict[str, str]]
-    """
-    Environment of the script.
-    """
-    exclusive: NotRequired[bool]
-    """
-    True if the job runs alone on its worker.
-    """
-    fallback: NotRequired[str | None]
-    """
-    Queue to use if that worker is not alive: `group` or `type`.
-    """
-    group: NotRequired[str | None]
-    """
-    Group of workers.
-    """
-    id: NotRequired[str | None]
-    """
-    Id of the job; a UUID if none is given. In a context its number, and the next free one if none is given. The same id
-    with the same parameters adds no second job.
-    """
-    input: NotRequired[str | None]
-    """
-    Input of the script.
-    """
-    instance: NotRequired[str | None]
-    """
-    One worker of the group.
-    """
-    key: NotRequired[str | None]
-    """
-    Concurrency key, such as a tenant.
-    """
-    log_path: NotRequired[str | None]
-    """
-    Log file on the worker's host.
-    """
-    on_duplicate: NotRequired[str | None]
-    """
-    Rule for a unique name in use: `keep` the first job, `refuse` the new one, or `replace` a waiting one.
-    """
-    on_failure: NotRequired[str | None]
-    """
-    Rule for the failure of one of them: `fail` or `run`.
-    """
-    payload: NotRequired[Any]
-    """
-    JSON for a handler.
-    """
-    prerequisite_timeout: NotRequired[Span | None]
-    """
-    Longest wait for them.
-    """
-    priority: NotRequired[str | None]
-    """
-    `high`, `normal` or `low`.
-    """
-    retries: NotRequired[int | None]
-    """
-    Number of retries: N allow N + 1 runs. Default: 0.
-    """
-    route: NotRequired[str | None]
-    """
-    Routing key: workers with this key run the job. Give this or `group`.
-    """
-    sandbox: NotRequired[SandboxParams | None]
-    """
-    Sandbox that the job asks for; it can only be stricter than that of its queue and its worker.
-    """
-    script: NotRequired[str | None]
-    """
-    Text of the script, or the text for a handler. Give this or `payload`.
-    """
-    spread: NotRequired[bool]
-    """
-    True for a spread queue: the job goes to the part of its key, or to the shorter of two parts. Its id names the part.
-    """
-    start_timeout: NotRequired[Span | None]
-    """
-    Time within which a worker has to begin the job; after that it fails.
-    """
-    tags: NotRequired[list[str]]
-    """
-    Labels.
-    """
-    timeout: NotRequired[Span | None]
-    """
-    Longest time of one run.
-    """
-    type: str
-    """
-    Type of the script: `osis`, `sal`, `v`, `python`, or the name of a handler.
-    """
-    unique: NotRequired[str | None]
-    """
-    Unique name: no other job of the same type and name is accepted until this one has ended.
-    """
-    unique_for: NotRequired[Span | None]
-    """
-    Time for which the unique name is kept instead.
-    """
-    unique_until: NotRequired[str | None]
-    """
-    Event until which it is kept: `done` or `started`.
-    """
-    wait: NotRequired[Span | None]
-    """
-    Time to wait for the end of the job, at most 5 minutes.
-    """
-
-
 class SchedulePutParams(TypedDict):
     """
     A schedule.
@@ -3739,7 +4251,7 @@ class SchedulePutParams(TypedDict):
     """
     Interval.
     """
-    job: NewJobParams
+    job: JobSpec
     """
     The job.
     """
@@ -3770,7 +4282,7 @@ class BatchAddParams(TypedDict):
     """
     Id of the batch.
     """
-    jobs: list[NewJobParams]
+    jobs: list[JobSpec]
     """
     The jobs, at most 1000.
     """
@@ -3789,15 +4301,15 @@ class BatchCreateParams(TypedDict):
     """
     Name for people.
     """
-    on_done: NotRequired[NewJobParams | None]
+    on_done: NotRequired[JobSpec | None]
     """
     Job for the end of all jobs.
     """
-    on_failure: NotRequired[NewJobParams | None]
+    on_failure: NotRequired[JobSpec | None]
     """
     Job for the end, if one has failed.
     """
-    on_success: NotRequired[NewJobParams | None]
+    on_success: NotRequired[JobSpec | None]
     """
     Job for the end, if all have finished.
     """

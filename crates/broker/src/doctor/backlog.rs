@@ -7,7 +7,7 @@ use meshwork_model::keys::hero::JobKeys;
 use super::facts::ask;
 use super::nodes::Nodes;
 use super::{Finding, Level, queues, such_as};
-use crate::Broker;
+use crate::broker::Broker;
 use crate::conn::Conn;
 use crate::context::{ContextStore, Database};
 

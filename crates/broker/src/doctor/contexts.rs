@@ -6,9 +6,10 @@ use meshwork_model::keys::hero::JobKeys;
 
 use super::nodes::Nodes;
 use super::{Finding, Level, such_as};
+use crate::broker::Broker;
 use crate::conn::Conn;
 use crate::context::{ContextStore, Database, Read, has_no_database};
-use crate::{Broker, Error};
+use crate::error::Error;
 
 /// Greatest number of contexts that are examined.
 const MOST: usize = 1_000;

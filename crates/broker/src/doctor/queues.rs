@@ -6,8 +6,9 @@ use meshwork_model::time::parse_iso;
 
 use super::facts::ask;
 use super::{Finding, Level, NAMED, such_as};
+use crate::broker::Broker;
 use crate::conn::Conn;
-use crate::{Broker, KnownQueues, Stats};
+use crate::{KnownQueues, Stats};
 
 /// Greatest number of leases and workers that are read.
 const MOST: usize = 1_000;

@@ -3,7 +3,7 @@
 use meshwork_model::keys::hero::JobKeys;
 
 use super::{Finding, Level, such_as};
-use crate::Broker;
+use crate::broker::Broker;
 use crate::conn::Conn;
 
 /// Greatest number of pages that are read: of 500 keys, in a scan of all keys.

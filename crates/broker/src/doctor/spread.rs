@@ -7,9 +7,10 @@ use meshwork_model::keys::hero::JobKeys;
 
 use super::nodes::Nodes;
 use super::{Finding, Level};
+use crate::SlotMap;
+use crate::broker::Broker;
 use crate::conn::Conn;
 use crate::context::{ContextStore, Database};
-use crate::{Broker, SlotMap};
 
 /// Number of contexts that a node may have more than another one.
 const FEW: usize = 3;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use redis::{FromRedisValue, Value};
 
-use crate::Error;
+use crate::error::Error;
 
 /// The unread fields of an answer.
 pub(crate) struct Answer {

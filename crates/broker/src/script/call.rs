@@ -7,9 +7,9 @@ use redis::{
 
 use super::answer::Answer;
 use super::{Layout, Made, Named, Protocol, Verb, rights};
-use crate::Error;
 use crate::commands;
 use crate::conn::Conn;
+use crate::error::Error;
 use crate::error::{MOST_NAMED, is_denied};
 
 /// Initial capacity for keys and arguments, in number and bytes.

@@ -4,7 +4,8 @@ use meshwork_macros::boxed;
 use meshwork_model::api_key::{ApiKey, UnreadableApiKey};
 use meshwork_model::name::ApiKeyName;
 
-use crate::{Broker, Error};
+use crate::broker::Broker;
+use crate::error::Error;
 
 /// Greatest number of keys: all of them are read to list them.
 pub const MAX_API_KEYS: usize = 1000;

@@ -78,8 +78,9 @@ use meshwork_model::name::ScriptType;
 use meshwork_model::stored;
 use sha1::{Digest, Sha1};
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::{Call, Verb};
-use crate::{Broker, Error};
 
 /// Greatest number of items in a call of a script. A longer call would block the server for others.
 pub const MAX_ITEMS: usize = 1000;

@@ -5,8 +5,9 @@ use meshwork_model::object::{
     MAX_ANSWER, MAX_BYTES, MAX_FOUND, MAX_OBJECTS, MAX_VERSIONS, NewObject, Space,
 };
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
-use crate::{Broker, Error};
 
 /// Limits of all spaces together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

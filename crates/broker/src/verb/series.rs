@@ -1,6 +1,7 @@
 //! Resumable work (`run --each`): a name for the arguments, and the seed of its job ids.
 
-use crate::{Broker, Error};
+use crate::broker::Broker;
+use crate::error::Error;
 use meshwork_macros::boxed;
 
 /// Time for which unfinished work is remembered, in seconds (7 days): as long as the greatest timeout.

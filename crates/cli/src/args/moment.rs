@@ -49,26 +49,7 @@ pub(crate) fn point(text: &str) -> Result<Moment, String> {
 
 fn time_of(text: &str) -> Option<Moment> {
     let wall = || text.parse().ok().map(Moment::Wall);
-    instant(text).map(Moment::At).or_else(wall)
-}
-
-/// Parses a time with an offset from UTC to milliseconds since 1970.
-fn instant(text: &str) -> Option<u64> {
-    if !text.contains('T') {
-        return None;
-    }
-    if let Some(ms) = time::parse_iso(text) {
-        return Some(ms);
-    }
-    let (local, zone) = text.split_at_checked(text.len().checked_sub(6)?)?;
-    let ms = time::parse_iso(&format!("{local}Z"))?;
-    let (sign, of_day) = zone.split_at_checked(1)?;
-    let off = time::parse_iso(&format!("1970-01-01T{of_day}:00Z"))?;
-    match sign {
-        "+" => ms.checked_sub(off),
-        "-" => ms.checked_add(off),
-        _ => None,
-    }
+    time::parse_instant(text).map(Moment::At).or_else(wall)
 }
 
 impl Moment {

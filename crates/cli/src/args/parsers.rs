@@ -10,11 +10,10 @@ use clap::error::ErrorKind;
 use clap::{Arg, Command};
 use meshwork::context::Serves;
 use meshwork::runtime;
-use meshwork_model::job::{Until, is_input_name, limits};
+use meshwork_model::job::{is_input_name, limits};
 use meshwork_model::keys::context::{ContextId, InvalidId, JobKey};
 use meshwork_model::name::{JobId, NameError, ScriptType};
-use meshwork_model::route::Fallback;
-use meshwork_model::time;
+use meshwork_model::param::Span;
 
 /// Longest lease, in seconds: the longest delay of a killed worker's jobs.
 const MAX_LEASE: f64 = 3600.0;
@@ -130,15 +129,6 @@ pub(crate) fn backoff(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// Parses the fallback of a job for one worker.
-pub(crate) fn fallback(text: &str) -> Result<Fallback, String> {
-    match text {
-        "group" => Ok(Fallback::Group),
-        "type" => Ok(Fallback::Type),
-        _ => Err("a fallback is `group` or `type`".to_owned()),
-    }
-}
-
 /// Parses an age of at most 100 years.
 pub(crate) fn age_of(text: &str) -> Option<Duration> {
     duration(text).filter(|age| age.as_secs() <= MAX_AGO)
@@ -161,34 +151,6 @@ pub(crate) fn delay(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "give how long: 0, 500ms, 90s, 10m, 1h30m, 7d, at most ten years".to_owned())
 }
 
-/// A name with a duration.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Named {
-    pub(crate) name: String,
-    pub(crate) time: Duration,
-}
-
-/// Parses `NAME=TIME`.
-pub(crate) fn named(text: &str) -> Result<Named, String> {
-    let (name, time) = text
-        .rsplit_once('=')
-        .filter(|(name, _)| !name.is_empty())
-        .ok_or("write NAME=TIME, as save=5s")?;
-    Ok(Named {
-        name: name.to_owned(),
-        time: span(time)?,
-    })
-}
-
-/// Parses the end of a unique name.
-pub(crate) fn until(text: &str) -> Result<Until, String> {
-    match text {
-        "started" => Ok(Until::Started),
-        "done" => Ok(Until::Done),
-        _ => Err("a unique name is kept until `started` or `done`".to_owned()),
-    }
-}
-
 /// Parses a duration within these bounds, in seconds: `10`, `0.5`, `10s`, `500ms`, `1h30m`.
 fn within(text: &str, least: f64, most: f64) -> Option<Duration> {
     duration(text).filter(|read| (least..=most).contains(&read.as_secs_f64()))
@@ -196,10 +158,7 @@ fn within(text: &str, least: f64, most: f64) -> Option<Duration> {
 
 /// Parses a duration: seconds as a plain number, or whole numbers with units.
 fn duration(text: &str) -> Option<Duration> {
-    if !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit() || c == b'.') {
-        return Duration::try_from_secs_f64(text.parse().ok()?).ok();
-    }
-    time::parse_span(text).map(Duration::from_millis)
+    text.parse::<Span>().ok().map(|span| span.0)
 }
 
 /// Parser of `NAME=VALUE`, or of `NAME` for the value in this environment, which other users do not see in the list of
@@ -378,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_and_named_times() {
+    fn spans() {
         assert_eq!(span("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!((span("90"), span("2h")), (span("90s"), span("120m")));
         // In the format of Go.
@@ -387,22 +346,12 @@ mod tests {
         for bad in ["", "0", "-1s", "+1s", "1.5h", "ms", "99999d", "1w"] {
             assert!(span(bad).is_err(), "{bad}");
         }
-        let pair = named("a=b=5s").unwrap();
-        assert_eq!(
-            (pair.name.as_str(), pair.time),
-            ("a=b", Duration::from_secs(5))
-        );
-        for bad in ["", "a", "=5s", "a=", "a=x"] {
-            assert!(named(bad).is_err(), "{bad}");
-        }
-        assert!(until("started").is_ok() && until("done").is_ok() && until("").is_err());
     }
 
     #[test]
-    fn pauses_and_fallbacks() {
+    fn pauses() {
         assert_eq!(backoff("0.25"), Ok(Duration::from_millis(250)));
         assert!(backoff("3600").is_ok() && backoff("3601").is_err() && backoff("-1").is_err());
-        assert!(fallback("group").is_ok() && fallback("type").is_ok() && fallback("").is_err());
     }
 
     #[test]

@@ -48,6 +48,6 @@ impl Routing {
     }
 }
 
-fn read(path: &str) -> Result<Bindings, String> {
+pub(crate) fn read(path: &str) -> Result<Bindings, String> {
     yaml::read(Path::new(path)).map_err(|error| error.to_string())
 }

@@ -28,6 +28,7 @@ impl From<OpError> for CommandError {
         let (exit, hint) = match error {
             OpError::Jobs(error) => return error.into(),
             OpError::Context(error) => return error.into(),
+            OpError::Flow(error) => return error.into(),
             OpError::Spread(error) => return error.into(),
             OpError::InPart(part, error) => return Self::from(*error).in_part(part),
             OpError::Invalid(_) => (Exit::USAGE, None),

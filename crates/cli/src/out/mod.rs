@@ -22,7 +22,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 
 pub(crate) use format::{ListFormat, format_of, with_format};
-pub(crate) use note::{note, notes_as_json, script_note};
+pub(crate) use note::{note, notes_as_json, script_note, warn};
 pub(crate) use progress::Progress;
 pub(crate) use row::Row;
 pub(crate) use table::{Column, Table};

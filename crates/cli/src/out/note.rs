@@ -55,3 +55,10 @@ pub(crate) fn note(text: impl Display) {
     }
     writeln!(io::stderr(), "{}", printable(&text)).ok();
 }
+
+/// Prints warnings, a line each.
+pub(crate) fn warn(warnings: &[String]) {
+    for warning in warnings {
+        note(format_args!("warning: {warning}"));
+    }
+}

@@ -13,6 +13,7 @@ use meshwork_model::route::bindings::Bindings;
 use meshwork_model::route::topic::Topic;
 use meshwork_model::route::{Fallback, Priority, Route};
 use meshwork_model::sandbox::SandboxSettings;
+use meshwork_model::spec::{InvalidSpec, JobSpec, SpecPlace};
 use meshwork_model::trace::TraceContext;
 use serde::Serialize;
 
@@ -70,9 +71,46 @@ impl JobRequest {
         self
     }
 
+    /// Sets what a job in JSON has, and leaves the rest. Its topic is ignored: see [`route_by`](Self::route_by).
+    ///
+    /// ```
+    /// use meshwork_model::spec::{JobSpec, SpecPlace};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let spec: JobSpec = serde_json::from_str(r#"{"retries": 3, "timeout": "90s", "input": [1, 2]}"#)?;
+    /// let id = |text: &str| text.parse().map_err(|error: meshwork_model::name::NameError| error.to_string());
+    /// let place = SpecPlace { id: &id, awaited: &id, now_ms: 0, zone: &Default::default() };
+    /// let job = meshwork::JobRequest::new("python".parse()?, "1").with_spec(spec, &place)?.build()?;
+    /// assert_eq!((job.retries, job.timeout), (3, 90));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A value is wrong, or two exclude each other. The text begins with the name of the field.
+    pub fn with_spec(mut self, spec: JobSpec, place: &SpecPlace<'_>) -> Result<Self, InvalidSpec> {
+        self.has_id |= spec.id.is_some();
+        spec.apply(&mut self.job, place)?;
+        Ok(self)
+    }
+
     /// Returns true if the caller has chosen the id.
     pub(crate) fn has_id(&self) -> bool {
         self.has_id
+    }
+
+    /// Returns the route: type, group, worker and priority.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), meshwork::Error> {
+    /// let request = meshwork::JobRequest::new("python".parse()?, "result = 1");
+    /// assert_eq!(request.destination().script_type.as_str(), "python");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn destination(&self) -> &Route {
+        &self.job.route
     }
 
     /// Runs the job only on workers of this group.

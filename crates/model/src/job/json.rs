@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::{InvalidTag, Membership, NewJob, Unique, UnknownPolicy, Until, When, limits};
 use crate::name::{BatchId, JobId};
-use crate::route::{Fallback, Priority, Route};
+use crate::route::{Priority, Route};
 use crate::sandbox::InvalidSandbox;
 use crate::trace::TraceContext;
 
@@ -149,15 +149,11 @@ fn yes() -> bool {
 impl StoredJob {
     pub(crate) fn new(job: &NewJob, rest: Map<String, Value>) -> Self {
         let route = &job.route;
-        let fallback = job.fallback.map(|fallback| match fallback {
-            Fallback::Group => "group".to_owned(),
-            Fallback::Type => "type".to_owned(),
-        });
         Self {
             script_type: route.script_type.to_string(),
             group: route.group.as_ref().map(ToString::to_string),
             instance: route.instance.as_ref().map(ToString::to_string),
-            fallback,
+            fallback: job.fallback.map(|fallback| fallback.as_str().to_owned()),
             priority: (route.priority != Priority::Normal).then(|| route.priority.to_string()),
             script: job.script.clone(),
             caller_id: job.caller_id.clone(),
@@ -192,12 +188,7 @@ impl StoredJob {
             priority: word(self.priority)?.unwrap_or_default(),
         };
         let mut job = NewJob::new(id, route, self.script);
-        job.fallback = match self.fallback.as_deref() {
-            None => None,
-            Some("group") => Some(Fallback::Group),
-            Some("type") => Some(Fallback::Type),
-            Some(other) => return Err(format!("{other:?} is no fallback")),
-        };
+        job.fallback = word(self.fallback)?;
         job.caller_id = self.caller_id;
         job.context_id = self.context_id;
         job.timeout = self.timeout;
@@ -309,6 +300,7 @@ fn read(id: JobId, text: &str) -> Result<NewJob, String> {
 mod tests {
     use super::*;
     use crate::job::{OnDuplicate, OnFailure};
+    use crate::route::Fallback;
 
     /// A job with a value in each field.
     fn full() -> NewJob {

@@ -76,6 +76,23 @@ impl FromStr for OnDuplicate {
     }
 }
 
+/// An unknown event.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not known: done or started")]
+pub struct UnknownEnd(String);
+
+impl FromStr for Until {
+    type Err = UnknownEnd;
+
+    fn from_str(text: &str) -> Result<Self, UnknownEnd> {
+        match text {
+            "done" => Ok(Self::Done),
+            "started" => Ok(Self::Started),
+            _ => Err(UnknownEnd(text.to_owned())),
+        }
+    }
+}
+
 impl Unique {
     /// Debounce: of all jobs of one name, only the last one runs, after a pause without another one. Set [`When::In`]
     /// to that pause.

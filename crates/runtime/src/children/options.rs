@@ -1,122 +1,76 @@
-//! Options of `add_child()` in scripts of all languages, with the names of the command's options.
+//! Options of `add_child()` in scripts of all languages: those of a job in JSON that a child has.
 
 use meshwork_model::job::{NewChild, limits};
-use meshwork_model::route::Priority;
+use meshwork_model::param::Span;
+use meshwork_model::read;
+use meshwork_model::sandbox::SandboxSettings;
+use meshwork_model::spec::JobSpec;
 use serde_json::{Map, Value};
+
+/// Options of a child.
+const OPTIONS: [&str; 9] = [
+    "type", "priority", "delay", "retries", "timeout", "key", "group", "sandbox", "env",
+];
 
 /// Invalid option of a child.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(in super::super) enum OptionError {
     /// There is no such option.
-    #[error(
-        "add_child() has no option `{0}`: it takes type, input, priority, delay, retries, timeout, key, \
-         group, sandbox and env"
-    )]
+    #[error("add_child() has no option `{0}`: it takes input, {options}", options = OPTIONS.join(", "))]
     Unknown(String),
-    /// The value is not allowed.
-    #[error("the option `{name}` of add_child() is {why}")]
-    Value { name: String, why: String },
+    /// The value is not allowed. The text begins with the name of the option.
+    #[error("option of add_child(): {0}")]
+    Value(String),
 }
 
 /// Returns a child with this script, input and options. An option that is null counts as absent.
 pub(in super::super) fn child(
     script: String,
     input: Option<Vec<u8>>,
-    options: Map<String, Value>,
+    mut options: Map<String, Value>,
 ) -> Result<NewChild, OptionError> {
-    let mut child = NewChild::new(script);
-    child.input = input;
-    for (name, value) in options {
-        if value.is_null() {
-            continue;
+    options.retain(|_, value| !value.is_null());
+    let mut names = options.keys();
+    if let Some(name) = names.find(|name| !OPTIONS.contains(&name.as_str())) {
+        return Err(OptionError::Unknown(name.clone()));
+    }
+    let spec: JobSpec = read::from(Value::Object(options)).map_err(OptionError::Value)?;
+    let profile = spec.sandbox.and_then(|it| it.0.profile);
+    if spec
+        .sandbox
+        .is_some_and(|it| it.0 != profile.map(SandboxSettings::profile).unwrap_or_default())
+    {
+        let why = "sandbox: a child takes a profile alone".to_owned();
+        return Err(OptionError::Value(why));
+    }
+    let within = |name: &str, span: Option<Span>, most_ms: u64| match span {
+        Some(span) if span.millis() > most_ms => {
+            let most = most_ms as f64 / 1000.0;
+            let why = format!("{name}: at most {most} seconds are possible");
+            Err(OptionError::Value(why))
         }
-        set(&mut child, &name, value).map_err(|why| match why {
-            Some(why) => OptionError::Value { name, why },
-            None => OptionError::Unknown(name),
-        })?;
-    }
-    Ok(child)
-}
-
-/// Sets an option. The error names the fault; none if there is no option of this name.
-fn set(child: &mut NewChild, name: &str, value: Value) -> Result<(), Option<String>> {
-    match name {
-        "type" => child.script_type = Some(parsed(&text(value)?)?),
-        "group" => child.group = Some(parsed(&text(value)?)?),
-        "key" => child.key = Some(text(value)?),
-        "priority" => child.priority = Some(priority(value)?),
-        "delay" => child.delay_ms = delay(&value)?,
-        "timeout" => child.timeout = Some(seconds(&value)?),
-        "retries" => child.retries = Some(retries(&value)?),
-        "sandbox" => child.sandbox = Some(parsed(&text(value)?)?),
-        "env" => child.env_vars = env(value)?,
-        _ => return Err(None),
-    }
-    Ok(())
-}
-
-type Read<T> = Result<T, Option<String>>;
-
-fn wrong<T>(why: impl Into<String>) -> Read<T> {
-    Err(Some(why.into()))
-}
-
-fn text(value: Value) -> Read<String> {
-    match value {
-        Value::String(text) => Ok(text),
-        _ => wrong("no text"),
-    }
-}
-
-fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Read<T> {
-    text.parse()
-        .map_err(|error: T::Err| Some(format!("not possible: {error}")))
-}
-
-fn priority(value: Value) -> Read<Priority> {
-    match value {
-        Value::Number(level) => parsed(&level.to_string()),
-        value => parsed(&text(value)?),
-    }
-}
-
-/// A number that is not below nothing, and not above `most`.
-fn number(value: &Value, most: f64) -> Read<f64> {
-    let number = value
-        .as_f64()
-        .filter(|number| (0.0..=most).contains(number));
-    number.ok_or_else(|| Some(format!("no number of seconds from 0 to {most}")))
-}
-
-/// In milliseconds, rounded up.
-fn delay(value: &Value) -> Read<Option<u64>> {
-    let ms = number(value, limits::MAX_DELAY_MS as f64 / 1000.0)? * 1000.0;
-    Ok(Some(ms.ceil() as u64).filter(|ms| *ms > 0))
-}
-
-/// In whole seconds, rounded up.
-fn seconds(value: &Value) -> Read<u64> {
-    Ok(number(value, limits::MAX_TIMEOUT as f64)?.ceil() as u64)
-}
-
-fn retries(value: &Value) -> Read<u32> {
-    let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
-    number.map_or_else(|| wrong("no whole number from 0"), Ok)
-}
-
-fn env(value: Value) -> Read<meshwork_model::secret::EnvVars> {
-    let Value::Object(map) = value else {
-        return wrong("no map of names and texts");
+        _ => Ok(span),
     };
-    let pair = |(name, value)| match value {
-        Value::String(value) => Ok((name, value)),
-        _ => wrong(format!("no map of texts: {name} is none")),
-    };
-    map.into_iter().map(pair).collect()
+    let delay = within("delay", spec.delay, limits::MAX_DELAY_MS)?;
+    let timeout = within("timeout", spec.timeout, limits::MAX_TIMEOUT * 1000)?;
+    Ok(NewChild {
+        input,
+        script_type: spec.script_type.map(|it| it.0),
+        group: spec.group.map(|it| it.0),
+        key: spec.key,
+        priority: spec.priority.map(|it| it.0),
+        delay_ms: delay.map(Span::millis).filter(|ms| *ms > 0),
+        timeout: timeout.map(Span::seconds),
+        retries: spec.retries,
+        sandbox: profile,
+        env_vars: spec.env.into(),
+        ..NewChild::new(script)
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use meshwork_model::route::Priority;
     use serde_json::json;
 
     use super::*;
@@ -144,6 +98,8 @@ mod tests {
             ("k".into(), "gpu".into())
         );
         assert_eq!(child.env_vars["A"], "b");
+        let units = read(json!({"delay": "90s", "timeout": "1m30s"})).unwrap();
+        assert_eq!((units.delay_ms, units.timeout), (Some(90_000), Some(90)));
         let nothing = read(json!({"type": null, "delay": 0, "env": null})).unwrap();
         assert_eq!(nothing, NewChild::new("1"));
         assert_eq!(
@@ -156,15 +112,24 @@ mod tests {
     fn what_is_wrong_is_named() {
         for (given, names) in [
             (json!({"prio": 1}), ["no option `prio`", "priority"]),
-            (json!({"type": "a b"}), ["`type`", "script type"]),
-            (json!({"group": 1}), ["`group`", "no text"]),
-            (json!({"priority": "urgent"}), ["`priority`", "urgent"]),
-            (json!({"delay": -1}), ["`delay`", "from 0 to 316224000"]),
-            (json!({"delay": "soon"}), ["`delay`", "seconds"]),
-            (json!({"timeout": 604_801}), ["`timeout`", "604800"]),
-            (json!({"retries": 1.5}), ["`retries`", "whole number"]),
-            (json!({"retries": true}), ["`retries`", "whole number"]),
-            (json!({"env": {"A": 1}}), ["`env`", "A is none"]),
+            (json!({"type": "a b"}), ["type: ", "script type"]),
+            (json!({"group": 1}), ["group: ", "expected a text"]),
+            (json!({"priority": "urgent"}), ["priority: ", "urgent"]),
+            (json!({"delay": -1}), ["delay: ", "seconds"]),
+            (json!({"delay": "soon"}), ["delay: ", "seconds"]),
+            (json!({"timeout": 604_801}), ["timeout: ", "604800"]),
+            (json!({"retries": 1.5}), ["retries: ", "whole number"]),
+            (json!({"retries": true}), ["retries: ", "whole number"]),
+            (json!({"env": {"A": 1}}), ["env.A: ", "expected a string"]),
+            (
+                json!({"depends_on": ["a"]}),
+                ["no option `depends_on`", "it takes input, type"],
+            ),
+            (
+                json!({"sandbox": {"memory": "1G"}}),
+                ["sandbox: ", "a profile alone"],
+            ),
+            (json!({"delay": 316_224_001}), ["delay: ", "316224000"]),
         ] {
             let said = read(given).unwrap_err();
             assert!(names.iter().all(|name| said.contains(name)), "{said}");

@@ -10,6 +10,7 @@ use meshwork::Client;
 use meshwork::context::Caller;
 use meshwork_model::api_key::Scope;
 use meshwork_model::keys::context::ActorId;
+use meshwork_model::route::bindings::Bindings;
 use meshwork_model::trace::TraceContext;
 use meshwork_ops::{Sessions, Store};
 use sha2::{Digest, Sha256};
@@ -34,6 +35,8 @@ pub(crate) struct Calls {
     pub(crate) nonces: Arc<Nonces>,
     pub(crate) rights: KeyRing,
     pub(crate) own_actor: Option<ActorId>,
+    /// Routes of new jobs without one.
+    pub(crate) bindings: Option<Arc<Bindings>>,
 }
 
 impl Calls {
@@ -46,6 +49,7 @@ impl Calls {
             sessions: Arc::default(),
             nonces: Arc::new(Nonces::new()),
             own_actor,
+            bindings: None,
         }
     }
 }
@@ -108,6 +112,8 @@ pub struct Call {
     grounds: Arc<Mutex<Vec<Ground>>>,
     /// Actor of the server, as which callers without keys act in contexts.
     own_actor: Option<ActorId>,
+    /// Routes of new jobs without one.
+    pub(crate) bindings: Option<Arc<Bindings>>,
     /// `Idempotency-Key` of the request.
     pub(crate) idempotency_key: Option<String>,
     /// Trace of the request.
@@ -134,6 +140,7 @@ impl Call {
             rights: shared.rights.clone(),
             grounds: Arc::default(),
             own_actor: shared.own_actor,
+            bindings: shared.bindings.clone(),
             idempotency_key: None,
             trace: None,
             digest: String::new(),

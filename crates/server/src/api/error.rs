@@ -155,6 +155,7 @@ impl From<OpError> for ApiError {
         match error {
             OpError::Jobs(error) => error.into(),
             OpError::Context(error) => error.into(),
+            OpError::Flow(error) => error.into(),
             OpError::Spread(error) => error.into(),
             OpError::InPart(part, error) => Self::from(*error).in_part(part),
             OpError::Invalid(_) => Self::invalid(message),

@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 use meshwork::Client;
 use meshwork_model::api_key::Scope;
 use meshwork_model::keys::context::{ActorId, ContextKeys};
+use meshwork_model::read;
 use meshwork_ops::{OpError, Store};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
@@ -131,7 +132,7 @@ impl Method {
         F: Future<Output = Result<Reply<R>, ApiError>> + Send + 'static,
     {
         let run = move |mut call: Call, params: Params| {
-            let params = read::<P>(&mut call, params);
+            let params = params_of::<P>(&mut call, params);
             async move {
                 let params = params?;
                 handler(call, params).await?.written()
@@ -322,7 +323,7 @@ pub async fn call_on(
 }
 
 /// Reads the parameters, and keeps their digest. The wait is no part of it, since it does not change the object.
-fn read<P: DeserializeOwned>(call: &mut Call, mut params: Params) -> Result<P, ApiError> {
+fn params_of<P: DeserializeOwned>(call: &mut Call, mut params: Params) -> Result<P, ApiError> {
     let written = |params: &Params| {
         let failed = |error| ApiError::new(Code::Internal, format!("not written: {error}"));
         serde_json::to_string(params).map_err(failed)
@@ -337,59 +338,7 @@ fn read<P: DeserializeOwned>(call: &mut Call, mut params: Params) -> Result<P, A
 pub(crate) fn parsed<'de, P: serde::Deserialize<'de>>(
     from: impl Deserializer<'de, Error = serde_json::Error>,
 ) -> Result<P, ApiError> {
-    serde_path_to_error::deserialize(from).map_err(|error| {
-        let words = words(error.inner());
-        let path = error.path().to_string();
-        ApiError::invalid(match path.as_str() {
-            // The words name an unknown field.
-            "." => suggested(words),
-            _ if words.starts_with("unknown field") => suggested(words),
-            path => format!("{path}: {}", suggested(words)),
-        })
-    })
-}
-
-/// Greatest number of changed letters between a name and the one that is suggested for it.
-const NEAR: usize = 2;
-
-/// Adds the name that is near an unknown one, as `type` for `tpye`.
-fn suggested(words: String) -> String {
-    if !words.starts_with("unknown ") {
-        return words;
-    }
-    let names: Vec<_> = words.split('`').skip(1).step_by(2).collect();
-    let Some((unknown, known)) = names.split_first() else {
-        return words;
-    };
-    let distance = |name: &str| strsim::damerau_levenshtein(unknown, name);
-    let near = known.iter().min_by_key(|name| distance(name));
-    match near.filter(|name| distance(name) <= NEAR.min(name.len() / 2)) {
-        Some(near) => format!("{words}: did you mean `{near}`?"),
-        None => words,
-    }
-}
-
-/// Types of numbers as serde names them, and what they are for a client.
-const NUMBERS: [(&str, &str); 5] = [
-    ("expected u8", "expected a whole number from 0 to 255"),
-    ("expected u16", "expected a whole number from 0 to 65535"),
-    (
-        "expected u32",
-        "expected a whole number from 0 to 4294967295",
-    ),
-    ("expected u64", "expected a whole number, 0 or more"),
-    ("expected usize", "expected a whole number, 0 or more"),
-];
-
-/// An error of serde without the place, which is none in the request.
-fn words(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let text = text.rsplit_once(" at line ").map_or(&*text, |it| it.0);
-    let number = NUMBERS.iter().find_map(|(type_name, plain)| {
-        let before = text.strip_suffix(type_name)?;
-        Some(format!("{before}{plain}"))
-    });
-    number.unwrap_or_else(|| text.to_owned())
+    read::from(from).map_err(ApiError::invalid)
 }
 
 impl fmt::Debug for Method {

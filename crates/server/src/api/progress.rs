@@ -51,7 +51,7 @@ impl Call {
         let states = self.client.states(std::slice::from_ref(&job)).await?;
         let state = states.first().copied().flatten();
         let state = state.map_or(job.status.as_str(), |state| state.as_str());
-        let said = JobAbout::from(&job).progress_value;
+        let said = JobAbout::new(&job, None).progress_value;
         let text = said.as_ref().and_then(|it| it.message);
         Ok(Progress {
             fraction: said.as_ref().map_or(0.0, |it| it.fraction),

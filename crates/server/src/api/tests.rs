@@ -75,7 +75,7 @@ async fn a_wrong_type_names_its_field() {
     for method in METHODS.iter() {
         for (name, _) in properties(method).0 {
             // They are any JSON.
-            if matches!(&*name, "payload" | "inputs") {
+            if matches!(&*name, "payload" | "inputs" | "input") {
                 continue;
             }
             let given = format!("{{{name:?}:[[[]]]}}");
@@ -99,7 +99,7 @@ async fn a_wrong_type_names_its_field() {
         (
             "job.create",
             r#"{"type":"osis","script":"1","timeout":{}}"#,
-            "timeout: expected seconds as a number, or a text as 500ms, 90s, 10m, 1h30m",
+            "timeout: invalid type: map, expected seconds as a number, or a text as 500ms, 90s, 10m, 1h30m",
         ),
         (
             "batch.add",
@@ -109,7 +109,17 @@ async fn a_wrong_type_names_its_field() {
         (
             "batch.add",
             r#"{"id":"b","jobs":[{"script":"1"}]}"#,
-            "jobs[0]: missing field `type`",
+            "jobs[0].type: give the type of the job",
+        ),
+        (
+            "batch.create",
+            r#"{"on_done":{"type":"osis","script":"1","at":"1970-01-01","delay":1}}"#,
+            "on_done.at and delay: give one of them",
+        ),
+        (
+            "schedule.put",
+            r#"{"name":"s","every":60,"job":{"type":"osis"}}"#,
+            "job.script: give a script, or a payload",
         ),
         ("job.get", "{}", "missing field `id`"),
     ] {
@@ -118,6 +128,11 @@ async fn a_wrong_type_names_its_field() {
             .unwrap_err();
         assert_eq!(error.message, message);
     }
+}
+
+#[tokio::test]
+async fn an_unknown_name_leads_to_the_one_that_is_meant() {
+    let client = Client::in_memory();
     for (method, params, name) in [
         ("job.create", r#"{"tpye":"osis","script":"1"}"#, "type"),
         (
@@ -125,7 +140,14 @@ async fn a_wrong_type_names_its_field() {
             r#"{"type":"osis","script":"1","retires":3}"#,
             "retries",
         ),
-        ("job.list", r#"{"state":"delaid"}"#, "delayed"),
+        ("job.list", r#"{"state":"delayd"}"#, "delayed"),
+        ("job.list", r#"{"contxt":1}"#, "context"),
+        (
+            "job.create",
+            r#"{"type":"osis","script":"1","wiat":1}"#,
+            "wait",
+        ),
+        ("job.list", r#"{"curser":"1"}"#, "cursor"),
     ] {
         let error = call(&client, find(method).unwrap(), params).await;
         let message = error.unwrap_err().message;

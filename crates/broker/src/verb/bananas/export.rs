@@ -9,9 +9,10 @@ use meshwork_model::state::Status;
 
 use super::import::MAX_OVER;
 use super::push_draft;
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::{Fields, at_most, word};
-use crate::{Broker, Error};
 
 /// An imported job.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,10 +5,12 @@ use meshwork_model::bananas::{Bucket, Conversion};
 use meshwork_model::job::field;
 use meshwork_model::keys::bananas::BananasKeys as Keys;
 
+use crate::Enqueued;
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::jobs::enqueue::parse_enqueued;
 use crate::verb::{at_most, sha1};
-use crate::{Broker, Enqueued, Error};
 
 /// Greatest number of jobs in a call. Each is searched for in its list.
 pub const MAX_OVER: usize = 100;

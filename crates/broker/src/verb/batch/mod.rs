@@ -8,10 +8,11 @@ use meshwork_model::batch::{Callback, NewBatch};
 use meshwork_model::name::BatchId;
 
 use super::{MAX_ITEMS, Retention, word};
+use crate::broker::Broker;
 use crate::conn::Conn;
+use crate::error::Error;
 use crate::script::{Call, Verb};
 use crate::verb::jobs::enqueue::{Enqueued, parse_enqueued};
-use crate::{Broker, Error};
 
 pub use status::{BatchState, BatchStatus, MAX_BATCHES};
 

@@ -6,7 +6,8 @@ use meshwork_model::job::text;
 use meshwork_model::name::BatchId;
 
 use super::super::{Fields, at_most};
-use crate::{Broker, Error};
+use crate::broker::Broker;
+use crate::error::Error;
 
 /// Greatest number of batches in a listing.
 pub const MAX_BATCHES: usize = 1000;

@@ -4,7 +4,7 @@ use meshwork_macros::boxed;
 use meshwork_model::acl::AclServer;
 
 use super::ContextStore;
-use crate::Error;
+use crate::error::Error;
 
 impl ContextStore {
     /// Returns the server and its version, which decide about the rules for users.

@@ -4,7 +4,7 @@ use meshwork_macros::boxed;
 use std::collections::HashMap;
 
 use super::{ContextStore, Database, MAX_STEPS};
-use crate::Error;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::at_most;
 

@@ -17,10 +17,11 @@ use std::ops::Deref;
 
 use meshwork_model::keys::context::NodeKeys;
 
+use crate::broker::Broker;
 use crate::conn::Conn;
+use crate::error::Error;
 use crate::script::{Call, Scripts, Verb};
 use crate::session::Session;
-use crate::{Broker, Error};
 
 /// Greatest number of steps in one [`Commit`]: a message with the greatest number of jobs has a record and an element
 /// for each.

@@ -17,8 +17,8 @@ use redis::aio::ConnectionLike;
 use redis::{Cmd, FromRedisValue, RedisError, Value};
 
 use super::ContextStore;
-use crate::Error;
 use crate::conn::Conn;
+use crate::error::Error;
 use crate::error::is_denied;
 
 const VERB: &str = "read keys of the node";

@@ -4,7 +4,7 @@ use meshwork_macros::boxed;
 use std::time::Duration;
 
 use super::{ContextStore, Database};
-use crate::Error;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::{MAX_ITEMS, at_most};
 

@@ -16,8 +16,9 @@ pub use step::{Answered, Approval, FlowClaim, FlowLease, Moves, Retried, StepDon
 pub use submit::{FlowJob, NewFlow, Stored};
 pub use sweep::PlainFlows;
 
+use crate::broker::Broker;
 use crate::context::{ContextStore, Database};
-use crate::{Broker, Error};
+use crate::error::Error;
 
 /// Greatest number of jobs or moves in one call.
 pub const MAX_MOVES: usize = super::MAX_ITEMS;

@@ -6,10 +6,11 @@ use meshwork_model::keys::context::{ActorId, FlowId, JobKey};
 use meshwork_model::stored;
 
 use super::{Flows, MAX_MOVES};
+use crate::broker::Broker;
 use crate::conn::Conn;
+use crate::error::Error;
 use crate::script::{Call, Verb};
 use crate::verb::{at_most, word};
-use crate::{Broker, Error};
 
 /// A flow to store.
 #[derive(Debug, Clone, Copy)]

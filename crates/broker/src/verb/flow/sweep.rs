@@ -5,7 +5,7 @@ use meshwork_macros::boxed;
 use meshwork_model::keys::context::FlowId;
 
 use super::{Flows, MAX_MOVES};
-use crate::Error;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::inspect::jobs::{glob_literal, texts};
 

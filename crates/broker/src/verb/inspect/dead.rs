@@ -5,8 +5,9 @@ use meshwork_macros::boxed;
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::verb::{MAX_ITEMS, at_most, text};
-use crate::{Broker, Error};
 
 /// A dead letter.
 #[derive(Debug, Clone, PartialEq, Eq)]

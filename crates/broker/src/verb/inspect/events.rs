@@ -4,9 +4,10 @@
 use meshwork_macros::boxed;
 use std::time::Duration;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::verb::inspect::stream::{BEGINNING, Entry, Wanted};
 use crate::verb::{BlockingConn, MAX_ITEMS, at_most, text};
-use crate::{Broker, Error};
 
 /// A change of a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -10,8 +10,9 @@ use meshwork_model::state::Status;
 use meshwork_model::stored;
 use redis::RedisResult;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::error::pass_denied;
-use crate::{Broker, Error};
 
 /// Field of a failed `foreach`: the results of its items as a JSON list, with null for those without one.
 const ITEM_RESULTS: &str = "mw_item_results";

@@ -6,9 +6,10 @@ use meshwork_model::keys::context::{ContextKeys, Counter};
 use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::error::pass_denied;
 use crate::verb::{Fields, MAX_ITEMS, at_most, job};
-use crate::{Broker, Error};
 
 /// Number of keys in each step of a scan.
 pub(crate) const SCAN_COUNT: usize = 500;

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use meshwork_model::name::JobId;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::verb::inspect::stream::{BEGINNING, Entry, Wanted};
 use crate::verb::{BlockingConn, MAX_ITEMS, text};
-use crate::{Broker, Error};
 
 /// A line of a run's output.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,8 +5,9 @@ use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::JobId;
 use meshwork_model::route::Priority;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::verb::{MAX_ITEMS, at_most, text};
-use crate::{Broker, Error};
 
 /// Number of attempts to find a position while entries change.
 const TRIES: usize = 8;

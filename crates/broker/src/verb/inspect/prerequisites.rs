@@ -7,9 +7,10 @@ use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
 use redis::RedisResult;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::error::pass_denied;
 use crate::verb::text;
-use crate::{Broker, Error};
 
 /// Something that has to end or open before a job runs.
 #[derive(Debug, Clone, PartialEq, Eq)]

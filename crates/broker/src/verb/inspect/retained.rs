@@ -1,7 +1,8 @@
 //! retained: reads how far back the retention of ended jobs reaches. Changes nothing.
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::verb::JobSet;
-use crate::{Broker, Error};
 use meshwork_macros::boxed;
 
 /// Least retention of workers, which [`Retained::reaches`] relies on: an hour, in milliseconds.

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use redis::{FromRedisValue, Value};
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::verb::BlockingConn;
-use crate::{Broker, Error};
 
 /// Position before the first entry of every stream.
 pub(crate) const BEGINNING: &str = "0-0";

@@ -7,9 +7,10 @@ use meshwork_model::stored;
 
 use redis::RedisResult;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::error::pass_denied;
 use crate::verb::{MAX_ITEMS, at_most};
-use crate::{Broker, Error};
 
 /// Fields for a list of jobs: route and outcome, in a few short fields.
 const SUMMARY: [&str; 41] = [

@@ -8,7 +8,8 @@ use crate::script::Verb;
 use crate::verb::jobs::enqueue::{named, parse_enqueued};
 use crate::verb::{Claimed, Enqueued};
 
-use crate::{Broker, Error};
+use crate::broker::Broker;
+use crate::error::Error;
 
 /// The result of submitting a child.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,11 +8,12 @@ use meshwork_model::name::JobId;
 use redis::aio::ConnectionLike;
 use redis::{RedisResult, Value};
 
+use crate::broker::Broker;
 use crate::conn::Conn;
+use crate::error::Error;
 use crate::error::{keys_of, timed_out};
 use crate::session::Session;
 use crate::verb::{Fields, job};
-use crate::{Broker, Error};
 
 /// Greatest duration of one wait for a job. A dead worker's prefetch list is watched for as long, because an id may
 /// arrive there until then.

@@ -7,9 +7,10 @@ use meshwork_model::job::Job;
 use meshwork_model::name::ScriptType;
 use meshwork_model::state::Status;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::word;
-use crate::{Broker, Error};
 
 /// The result of cancelling a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

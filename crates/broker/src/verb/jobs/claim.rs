@@ -11,9 +11,10 @@ use meshwork_model::state::Status;
 use meshwork_model::stored;
 use redis::ToRedisArgs;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::{Answer, Call, Verb};
 use crate::verb::{MAX_ITEMS, at_most, job, text};
-use crate::{Broker, Error};
 
 /// A request for jobs.
 #[derive(Debug, Clone, Copy)]

@@ -3,9 +3,10 @@
 use meshwork_macros::boxed;
 use meshwork_model::stored;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::{Call, Verb};
 use crate::verb::{Claimed, MAX_ITEMS, at_most};
-use crate::{Broker, Error};
 
 /// A job and its result.
 #[derive(Debug, Clone, Copy)]

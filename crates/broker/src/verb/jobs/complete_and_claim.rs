@@ -1,11 +1,12 @@
 //! complete_and_claim: completes jobs with their results and claims the next ones, in one step.
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::jobs::claim::{Claim, ClaimedJobs};
 use crate::verb::jobs::complete;
 use crate::verb::jobs::complete::Completed;
 use crate::verb::{MAX_ITEMS, at_most};
-use crate::{Broker, Error};
 use meshwork_macros::boxed;
 
 /// The result of a call of `complete_and_claim`.

@@ -7,9 +7,10 @@ use meshwork_model::job::Job;
 use meshwork_model::keys::context::FlowId;
 use meshwork_model::route::Listen;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::word;
-use crate::{Broker, Error};
 
 /// The result of deleting a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,10 +7,11 @@ use meshwork_model::name::JobId;
 use meshwork_model::route::Route;
 use meshwork_model::stored;
 
+use crate::broker::Broker;
 use crate::conn::Conn;
+use crate::error::Error;
 use crate::script::{Call, Verb};
 use crate::verb::at_most;
-use crate::{Broker, Error};
 
 /// The most jobs in one call of [`Broker::enqueue`].
 pub const MAX_ENQUEUE: usize = 1000;

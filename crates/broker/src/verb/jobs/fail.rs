@@ -6,9 +6,10 @@ use std::time::Duration;
 use meshwork_model::job::limits::{MAX_RETRIES, MAX_SNOOZED, MAX_SNOOZES};
 use meshwork_model::outcome::{Failure, FailureKind};
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::{Claimed, word};
-use crate::{Broker, Error};
 
 /// The result of reporting a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,8 @@
 use meshwork_macros::boxed;
 use meshwork_model::keys::context::{ContextKeys, InvalidPrerequisite, Prerequisite};
 
-use crate::{Broker, Error};
+use crate::broker::Broker;
+use crate::error::Error;
 
 impl Broker {
     /// Opens a gate of a context permanently, and queues the jobs that wait only for it. Returns true if the gate was

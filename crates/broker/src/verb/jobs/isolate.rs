@@ -1,8 +1,9 @@
 //! isolate: notes that a job runs alone in its worker.
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::Claimed;
-use crate::{Broker, Error};
 use meshwork_macros::boxed;
 
 impl Broker {

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use meshwork_model::sandbox::RunUsage;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::{Claimed, MAX_ITEMS, at_most, word};
-use crate::{Broker, Error};
 
 /// Approximate number of lines that are kept of a job, the newest.
 const MOST_LINES: usize = 1000;

@@ -3,9 +3,10 @@
 use meshwork_macros::boxed;
 use std::time::Duration;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::MAX_ITEMS;
-use crate::{Broker, Error};
 
 /// The result of a promotion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,9 +3,10 @@
 use meshwork_macros::boxed;
 use std::time::Duration;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::MAX_ITEMS;
-use crate::{Broker, Error};
 
 /// Retention of ended jobs. Dead letters are excluded: they stay until somebody deletes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

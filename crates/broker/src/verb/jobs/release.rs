@@ -1,8 +1,9 @@
 //! release: releases a job that was not completed.
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::{Claimed, word};
-use crate::{Broker, Error};
 use meshwork_macros::boxed;
 
 /// The result of a release.

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use meshwork_model::keys::hero::JobKeys;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::{Claimed, MAX_ITEMS, at_most};
-use crate::{Broker, Error};
 
 /// A worker and its queues.
 #[derive(Debug, Clone, Copy)]

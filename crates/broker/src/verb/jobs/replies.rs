@@ -5,9 +5,10 @@ use meshwork_model::job::field;
 use meshwork_model::name::JobId;
 use redis::{RedisResult, Value};
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::REPLY_TTL_MS;
 use crate::verb::inspect::jobs::failed;
-use crate::{Broker, Error};
 
 impl Broker {
     /// Returns the job of a reply list; `None` for other keys.

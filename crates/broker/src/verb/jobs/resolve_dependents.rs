@@ -1,8 +1,9 @@
 //! resolve_dependents: notifies the dependents of ended jobs.
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::MAX_ITEMS;
-use crate::{Broker, Error};
 use meshwork_macros::boxed;
 
 impl Broker {

@@ -3,9 +3,10 @@
 use meshwork_macros::boxed;
 use meshwork_model::job::Job;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::word;
-use crate::{Broker, Error};
 
 /// The result of a retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

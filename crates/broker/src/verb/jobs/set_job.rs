@@ -7,9 +7,10 @@ use meshwork_model::job::Job;
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::route::Priority;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::word;
-use crate::{Broker, Error};
 
 /// New values of a job that waits. `None` keeps a value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

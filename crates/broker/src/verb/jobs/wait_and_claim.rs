@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use redis::Value;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::{Answer, Verb};
 use crate::verb::jobs::blocking::{BlockingConn, MAX_WAIT, move_id};
 use crate::verb::jobs::claim::{Claim, ClaimedJobs, LegacyList, PrefetchLists};
-use crate::{Broker, Error};
 
 /// Name of the call in errors.
 const NAME: &str = "wait_and_claim";

@@ -1,7 +1,8 @@
 //! Foreign clients that wait on lists, from `CLIENT LIST`, which does not name the lists.
 
+use crate::broker::Broker;
 use crate::conn::CLIENT_NAME;
-use crate::{Broker, Error};
+use crate::error::Error;
 
 /// Commands that wait for an element of a list.
 const WAITS: [&str; 5] = ["blpop", "brpop", "blmove", "brpoplpush", "blmpop"];

@@ -17,8 +17,9 @@ pub(super) use record::{Kept, Migrations, Open};
 pub use survey::{Found, LegacyQueue, Survey, TypeSurvey};
 
 use super::word;
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
-use crate::{Broker, Error};
 
 /// Prefix of the settings' fields.
 const FIELD: &str = "migration:";

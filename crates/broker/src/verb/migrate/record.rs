@@ -13,8 +13,9 @@ use meshwork_model::stored;
 use redis::RedisResult;
 
 use super::super::MAX_ITEMS;
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::verb::inspect::jobs::{glob_literal, texts};
-use crate::{Broker, Error};
 
 /// Types that migrate.
 pub(crate) type Migrations = BTreeMap<String, Migration>;

@@ -9,8 +9,9 @@ use redis::RedisResult;
 use super::super::MAX_ITEMS;
 use super::clients::Waiting;
 use super::record::{Migrations, Open, by_worker};
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::verb::inspect::jobs::{failed, texts};
-use crate::{Broker, Error};
 
 /// Greatest number of foreign clients' jobs that are searched for on all canonical queues (100 MB). Further ones
 /// count as not found.

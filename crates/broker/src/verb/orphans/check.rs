@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use meshwork_model::job::limits::MAX_LOST;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
-use crate::{Broker, Error};
 
 /// Greatest number of jobs in a call.
 const MOST: usize = 200;

@@ -3,9 +3,10 @@
 use meshwork_macros::boxed;
 use std::collections::BTreeSet;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::{MAX_ITEMS, at_most, text};
-use crate::{Broker, Error};
 
 /// Greatest number of workers in a call.
 const MOST_WORKERS: usize = 100;

@@ -5,10 +5,11 @@ use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::JobId;
 use redis::RedisResult;
 
+use crate::broker::Broker;
 use crate::conn::Conn;
+use crate::error::Error;
 use crate::verb::inspect::jobs::{failed, texts};
 use crate::verb::{MAX_ITEMS, at_most};
-use crate::{Broker, Error};
 
 /// A suspected orphan: an open job on no list, or one that was started without a lease longer ago than its timeout.
 #[derive(Debug, Clone, PartialEq, Eq)]

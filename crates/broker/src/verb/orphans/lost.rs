@@ -3,10 +3,11 @@
 use meshwork_model::name::JobId;
 use redis::RedisResult;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::verb::inspect::jobs::failed;
 use crate::verb::migrate::Kept;
 use crate::verb::{MAX_ITEMS, Suspect};
-use crate::{Broker, Error};
 
 impl Broker {
     /// Puts jobs under watch that the sets of ended, dead and watched jobs lack. Returns their number.

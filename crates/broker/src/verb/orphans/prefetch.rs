@@ -1,7 +1,8 @@
 //! prefetch: finds ids in prefetch lists of unknown workers.
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::verb::inspect::jobs::{SCAN_COUNT, failed, glob_literal, texts};
-use crate::{Broker, Error};
 use meshwork_macros::boxed;
 
 /// A time long ago, as the score of a dead worker.

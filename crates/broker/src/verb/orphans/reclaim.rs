@@ -3,10 +3,11 @@
 use meshwork_macros::boxed;
 use meshwork_model::job::limits::{MAX_LOST, SUSPECT_LOST};
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::MAX_ITEMS;
 use crate::verb::jobs::blocking::MAX_WAIT;
-use crate::{Broker, Error};
 
 /// Greatest number of leases in a call.
 const MOST: usize = 200;

@@ -11,10 +11,11 @@ use meshwork_model::name::{JobId, ScheduleName, ScriptType};
 use meshwork_model::stored;
 use redis::RedisResult;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::verb::inspect::jobs::{SCAN_COUNT, failed, glob_literal, texts};
 use crate::verb::migrate::{Migrations, Open};
 use crate::verb::{MAX_ITEMS, Suspect, text};
-use crate::{Broker, Error};
 
 /// Number of pages in a call, of 500 keys each: about 10 ms of the server's time.
 const PAGES: usize = 8;

@@ -3,9 +3,10 @@
 use meshwork_macros::boxed;
 use meshwork_model::name::{JobId, ScriptType};
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::{MAX_ITEMS, at_most};
-use crate::{Broker, Error};
 
 /// Greatest number of watched jobs that are suspected orphans and whose type does not migrate. At most half of them
 /// are jobs of foreign clients. Each is checked every [`crate::Rescue::after`], 200 in a call; more would delay the

@@ -6,9 +6,10 @@ use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::queue::{InvalidSetting, check_alert};
 use meshwork_model::stored;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::text;
-use crate::{Broker, Error};
 
 /// Name of the setting that claims read.
 const SETTING: &str = "alert";

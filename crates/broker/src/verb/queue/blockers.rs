@@ -6,8 +6,9 @@ use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::queue::Rate;
 use meshwork_model::state::Status;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::verb::text;
-use crate::{Broker, Error};
 
 /// A reason why a job waits.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,9 +4,10 @@ use meshwork_macros::boxed;
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::queue::QueueSetting;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::{MAX_ITEMS, at_most};
-use crate::{Broker, Error};
 
 /// Greatest number of scans of all running jobs. One more than needed shows that leases that changed meanwhile hid no
 /// job.

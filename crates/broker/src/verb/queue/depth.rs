@@ -9,9 +9,10 @@ use meshwork_model::name::JobId;
 use meshwork_model::route::Priority;
 use redis::RedisResult;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::verb::MAX_ITEMS;
 use crate::verb::inspect::jobs::{failed, texts};
-use crate::{Broker, Error};
 
 /// Greatest number of delayed jobs, and of running ones, that one walk over all queues reads: some ten milliseconds of the
 /// server's time.

@@ -7,11 +7,12 @@ use std::time::Duration;
 use meshwork_model::queue::history::{Counters, HistoryEntry, HistorySpan, spans, sum_of_lists};
 use redis::RedisResult;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::inspect::jobs::{failed, texts};
 use crate::verb::queue::stats::{KnownQueues, QueueStats};
 use crate::verb::{Fields, MAX_ITEMS};
-use crate::{Broker, Error};
 
 /// Lists that one call copies: each takes some ten microseconds of the server's time.
 const COPIED: usize = 200;

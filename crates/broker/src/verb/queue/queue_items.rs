@@ -6,9 +6,10 @@ use meshwork_model::name::JobId;
 use meshwork_model::route::Priority;
 use redis::RedisResult;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::verb::inspect::jobs::texts;
 use crate::verb::{MAX_ITEMS, at_most};
-use crate::{Broker, Error};
 
 /// Length of a list up to which `delete` removes an id itself; see `remove_from_lists.lua`.
 const LONGEST_WALK: usize = 10_000;

@@ -7,9 +7,10 @@ use meshwork_model::name::JobId;
 use meshwork_model::queue::QueueSettings;
 use redis::RedisResult;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::verb::inspect::jobs::{SCAN_COUNT, glob_literal, texts};
 use crate::verb::{MAX_ITEMS, Settings};
-use crate::{Broker, Error};
 
 /// Number of prefetch registrations in a call.
 const LISTENERS: usize = 10 * MAX_ITEMS;

@@ -1,7 +1,8 @@
 //! server_stats: metrics of the server itself, from its `INFO`: memory, evicted keys, and scripts.
 
+use crate::broker::Broker;
 use crate::conn::{SlotMap, Unsuitable, evicts};
-use crate::{Broker, Error};
+use crate::error::Error;
 use meshwork_macros::boxed;
 
 /// Sections of `INFO` with these metrics.

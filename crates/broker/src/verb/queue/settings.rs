@@ -9,8 +9,9 @@ use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::queue::QueueSettings;
 use meshwork_model::sandbox::Profile;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::verb::{Fields, text};
-use crate::{Broker, Error};
 
 /// Greatest limit; no server has memory for more.
 pub const MAX_QUEUE_LIMIT: u64 = 1_000_000_000;

@@ -3,8 +3,9 @@
 use meshwork_macros::boxed;
 use meshwork_model::spread::SpreadName;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
-use crate::{Broker, Error};
 
 /// Greatest number of keys in one call: each reads the state of at least one job.
 const PAGE: usize = 200;

@@ -9,12 +9,13 @@ use meshwork_model::name::JobId;
 use meshwork_model::stored;
 use redis::RedisResult;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::verb::count_stale;
 use crate::verb::inspect::jobs::{failed, glob_literal, texts};
 use crate::verb::queue::server_stats::ServerStats;
 use crate::verb::worker::workers::RegisteredWorker;
 use crate::verb::{Fields, MAX_ITEMS, text};
-use crate::{Broker, Error};
 
 /// Greatest number of queues in the metrics.
 pub const MAX_QUEUES: usize = 10 * MAX_ITEMS;

@@ -8,13 +8,14 @@ use meshwork_model::job::{NewJob, limits};
 use meshwork_model::name::ScheduleName;
 use meshwork_model::schedule::{MAX_SLOTS, Schedule};
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::jobs::enqueue::MAX_CALL_BYTES;
 use crate::verb::schedule::Scheduled;
 use crate::verb::schedule::fire_flow::{FlowDue, schedule_of_flows};
 use crate::verb::schedule::slots::{FiredSlots, Read, ScheduleRun};
 use crate::verb::{MAX_ITEMS, text};
-use crate::{Broker, Error};
 
 /// Greatest number of schedules in a call: with their jobs, about 10 ms of the server's time.
 const MOST_SCHEDULES: usize = 250;

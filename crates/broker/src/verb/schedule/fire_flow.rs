@@ -11,10 +11,11 @@ use serde_json::json;
 
 use super::Scheduled;
 use super::slots::{FiredSlots, Read, ScheduleRun};
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::flow::Flows;
 use crate::script::Verb;
 use crate::verb::text;
-use crate::{Broker, Error};
 
 /// Longest reason that is stored with a schedule, in characters.
 const MAX_REASON: usize = 400;

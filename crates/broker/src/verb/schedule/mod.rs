@@ -13,8 +13,9 @@ use meshwork_macros::boxed;
 use meshwork_model::name::ScheduleName;
 use meshwork_model::schedule::Schedule;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
-use crate::{Broker, Error};
 
 pub use read::{SchedulePage, Scheduled};
 pub use slots::{FiredSlots, ScheduleRun};

@@ -6,9 +6,10 @@ use std::collections::HashMap;
 use meshwork_model::name::{JobId, ScheduleName};
 use meshwork_model::schedule::{Schedule, Unreadable};
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::verb::inspect::jobs::{SCAN_COUNT, failed, glob_literal, texts};
 use crate::verb::{Fields, text};
-use crate::{Broker, Error};
 
 /// Number of names in a page.
 const PAGE: usize = 100;

@@ -8,10 +8,11 @@ use meshwork_model::job::{field, text};
 use meshwork_model::name::{BatchId, JobId};
 use redis::{FromRedisValue, RedisResult, Value};
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::error::pass_denied;
 use crate::verb::Fields;
 use crate::verb::inspect::jobs::{SCAN_COUNT, glob_literal, texts};
-use crate::{Broker, Error};
 
 /// Greatest number of bytes of records in one call, except for a single larger record: they are in memory at once.
 const READ_BYTES: u64 = 16 * 1024 * 1024;

@@ -8,9 +8,10 @@ use meshwork_model::job::field;
 use meshwork_model::name::{BatchId, JobId};
 use meshwork_model::time::parse_iso;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::{Call, Verb};
 use crate::verb::{MAX_ITEMS, at_most};
-use crate::{Broker, Error};
 
 impl Broker {
     /// Stores a setting, unless it exists. Returns the number of stored settings.

@@ -6,9 +6,10 @@ use std::time::Duration;
 use meshwork_model::migration::Migration;
 use meshwork_model::name::ScriptType;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::{MAX_ITEMS, at_most};
-use crate::{Broker, Error};
 
 /// A request of a worker.
 #[derive(Debug, Clone, Copy)]

@@ -3,9 +3,10 @@
 use meshwork_macros::boxed;
 use meshwork_model::keys::hero::JobKeys;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::Listener;
-use crate::{Broker, Error};
 
 impl Broker {
     /// Deregisters a worker's prefetch lists, and releases their ids to the queues. Returns the number of released

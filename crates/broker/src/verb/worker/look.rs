@@ -3,10 +3,11 @@
 use meshwork_macros::boxed;
 use redis::Value;
 
+use crate::broker::Broker;
 use crate::conn::{Changed, Conn, SharedConn};
+use crate::error::Error;
 use crate::error::{is_elsewhere, passes};
 use crate::verb::inspect::jobs::failed;
-use crate::{Broker, Error};
 
 /// Time before which a delayed job counts as due, in milliseconds: the next look may be this much later.
 const SOON_MS: u64 = 1_500;

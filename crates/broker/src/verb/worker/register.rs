@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use meshwork_model::keys::context::RunnerId;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::script::Verb;
 use crate::verb::text;
-use crate::{Broker, Error};
 
 /// Time to live of a registration (Hero: `EX 15`).
 pub const REGISTRATION_TTL: Duration = Duration::from_secs(15);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use meshwork_model::worker_request::WorkerRequest;
 use tokio::time::{Instant, sleep};
 
-use crate::Error;
+use crate::error::Error;
 use crate::session::Session;
 
 /// Pause between two checks of the sender.

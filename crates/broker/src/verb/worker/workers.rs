@@ -4,9 +4,10 @@ use meshwork_macros::boxed;
 use meshwork_model::name::{Group, ScriptType};
 use redis::RedisResult;
 
+use crate::broker::Broker;
+use crate::error::Error;
 use crate::verb::inspect::jobs::{SCAN_COUNT, failed, glob_literal, texts};
 use crate::verb::{MAX_ITEMS, text};
-use crate::{Broker, Error};
 
 /// Greatest number of Meshwork's workers that are read for one group. Larger groups are not read completely.
 const MOST: usize = 10 * MAX_ITEMS;

@@ -63,8 +63,8 @@ impl Add {
         }
         let client = context.client().await?;
         if let Some(first) = requests.first() {
-            let job = first.clone().build().map_err(meshwork::Error::from)?;
-            self.check_worker.check(&client, &job.route).await?;
+            let route = first.destination();
+            self.check_worker.check(&client, route).await?;
         }
         let ids = client.batch_of(self.batch).add(requests).await?;
         for id in &ids {

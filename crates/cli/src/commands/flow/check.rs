@@ -4,15 +4,14 @@ use std::path::PathBuf;
 
 use meshwork::flow::{self, FlowFault, Given, Plan};
 use meshwork_model::access::{Object, Operation};
-use meshwork_model::name::ScriptType;
-use meshwork_model::route::Route;
+use meshwork_ops::warnings;
 use serde::Serialize;
 
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
-use crate::out::note;
+use crate::out::warn;
 
 /// Check a flow's file: its form, names, cycles, expressions and scripts
 ///
@@ -87,9 +86,7 @@ impl Check {
             })?;
             return Ok(Exit::DONE);
         }
-        for warning in warnings {
-            note(format_args!("warning: {warning}"));
-        }
+        warn(&warnings);
         let jobs = match plan.total_jobs() {
             1 => "1 job".to_owned(),
             jobs => format!("{jobs} jobs"),
@@ -128,39 +125,18 @@ fn unused(plan: &Plan) -> Vec<String> {
     .collect()
 }
 
-/// Returns a sentence for each type of scripts that no worker of the context runs.
-pub(in crate::commands) async fn without_worker(
+/// Returns the warnings about scripts that no worker of the context runs. A check creates no context.
+async fn without_worker(
     plan: &Plan,
     place: &ContextArgs,
     context: &App,
 ) -> Result<Vec<String>, CommandError> {
-    let handle = place.existing(context).await?;
-    let of = match &handle {
-        Some(handle) => format!("of context {} ", handle.id()),
-        None => String::new(),
+    let Some(handle) = place.existing(context).await? else {
+        return Ok(warnings::of_plan(None, plan).await?);
     };
-    let client = match &handle {
-        Some(handle) => {
-            let (_, me) = place.identity.open(context).await?;
-            Some(handle.client(&me, Object::Queue, Operation::Read).await?)
-        }
-        // There are no workers without a context, and a check creates none.
-        None => None,
-    };
-    let mut warnings = Vec::new();
-    for (script_type, job) in super::types(plan) {
-        let route = Route::to(ScriptType::foreign(script_type.to_owned()));
-        let runs = match &client {
-            Some(client) => client.has_worker(&route).await?,
-            None => false,
-        };
-        if !runs {
-            warnings.push(format!(
-                "no worker {of}runs the type `{script_type}` of job `{job}` now"
-            ));
-        }
-    }
-    Ok(warnings)
+    let (_, me) = place.identity.open(context).await?;
+    let client = handle.client(&me, Object::Queue, Operation::Read).await?;
+    Ok(warnings::of_plan(Some((&client, handle.id())), plan).await?)
 }
 
 /// Parses `NAME=VALUE`.

@@ -7,13 +7,12 @@ use meshwork_model::name::ScheduleName;
 use meshwork_model::time;
 use serde::Serialize;
 
-use super::check;
 use super::place::Place;
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
-use crate::out::note;
+use crate::out::warn;
 
 /// Store a flow with its scripts under its name, and its schedule
 ///
@@ -33,6 +32,8 @@ struct Deployed<'a> {
     name: &'a str,
     deployments: u64,
     next_at: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 impl Deploy {
@@ -46,14 +47,14 @@ impl Deploy {
             None => None,
         };
         let next_at = next_at.map(|there| there.next.map(time::iso));
-        for warning in check::without_worker(&plan, &self.place, context).await? {
-            note(format_args!("warning: {warning}"));
-        }
+        let warnings = place.warnings(&plan).await?;
+        warn(&warnings);
         if context.out.is_json() {
             context.out.json(&Deployed {
                 name: name.as_str(),
                 deployments,
                 next_at: next_at.flatten(),
+                warnings,
             })?;
             return Ok(Exit::DONE);
         }

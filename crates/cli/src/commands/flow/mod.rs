@@ -14,8 +14,6 @@ mod retry;
 mod run;
 mod schema;
 
-use std::collections::BTreeMap;
-
 use meshwork::flow::{FlowFaults, Plan};
 use meshwork::view::FlowDag;
 use meshwork_model::flow::Dag;
@@ -82,26 +80,4 @@ impl From<FlowFaults> for CommandError {
 /// Returns the graph of a plan, with the names of its jobs.
 fn named(plan: &Plan) -> Result<Dag<String>, CommandError> {
     Ok(FlowDag::of_plan(plan).map_err(CommandError::usage)?.0)
-}
-
-/// Returns the types of the scripts of a plan and of its nested flows, each with one of its jobs.
-fn types(plan: &Plan) -> BTreeMap<&str, &str> {
-    use meshwork_model::flow::Work;
-    let mut types = BTreeMap::new();
-    for job in &plan.jobs {
-        // Another context has workers of its own.
-        if let Work::Run(run) = &job.work
-            && run.context.is_none()
-        {
-            types
-                .entry(run.script_type.as_str())
-                .or_insert(job.name.as_str());
-        }
-    }
-    for nested in plan.flows.values() {
-        for (script_type, job) in self::types(nested) {
-            types.entry(script_type).or_insert(job);
-        }
-    }
-    types
 }

@@ -8,6 +8,7 @@ use meshwork::flow::{
 use meshwork::spread::{Spread, SpreadName};
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::name::ScheduleName;
+use meshwork_ops::warnings;
 use std::path::Path;
 
 use crate::app::App;
@@ -98,6 +99,11 @@ impl Place {
             context: handle.clone(),
             me: me.clone(),
         })
+    }
+
+    /// Returns the warnings about a flow of the context.
+    pub(super) async fn warnings(&self, plan: &Plan) -> Result<Vec<String>, CommandError> {
+        Ok(warnings::of_flow(&self.session, &self.client, plan).await?)
     }
 
     /// Starts to run steps of flows, with the actor's signature for messages.

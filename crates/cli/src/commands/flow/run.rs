@@ -20,7 +20,7 @@ use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
-use crate::out::note;
+use crate::out::{note, warn};
 
 /// Submit a flow and show its progress, until it has ended
 ///
@@ -56,6 +56,8 @@ pub(crate) struct Submit {
 struct Submitted {
     id: u32,
     context: ContextId,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 impl Submit {
@@ -65,16 +67,13 @@ impl Submit {
         let mut plan = source.plan(&place.flows).await?;
         self.inputs.fill(&mut plan, &self.file)?;
         let id = place.session.submit(&plan).await?;
-        if !place.session.has_executor().await? {
-            let number = place.flows.context();
-            note(format_args!(
-                "warning: nobody may run jobs of context {number}: give the role with `meshwork context grant {number} executor ACTOR`"
-            ));
-        }
+        let warnings = place.warnings(&plan).await?;
+        warn(&warnings);
         match context.out.is_json() {
             true => context.out.json(&Submitted {
                 id: id.0,
                 context: place.flows.context(),
+                warnings,
             })?,
             false => context.out.line(id)?,
         }

@@ -1,14 +1,16 @@
 //! `meshwork job enqueue --jsonl`: many jobs, a line of JSON each, checked as a whole and enqueued in batches.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::path::Path;
-use std::time::Duration;
 
 use meshwork::{Client, Enqueued, JobRequest};
 use meshwork_model::job::NewJob;
-use meshwork_model::name::{BatchId, ScriptType};
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use meshwork_model::name::{BatchId, NameError};
+use meshwork_model::read;
+use meshwork_model::spec::{JobSpec, SpecPlace};
+use meshwork_ops::{Beside, With};
+use serde::Serialize;
+use serde::de::{Error, MapAccess};
 
 use super::jsonl_source::{JsonlError, Source};
 use crate::app::App;
@@ -18,7 +20,7 @@ use crate::args::script::Script;
 use crate::ephemeral_worker::WorkerCheck;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::job_args::{JobArgs, TargetArgs, after};
+use crate::job_args::{JobArgs, TargetArgs};
 use crate::out::note;
 use crate::timing_args::TimingArgs;
 
@@ -38,41 +40,25 @@ pub(crate) struct All {
     pub(super) check_worker: WorkerCheck,
 }
 
-/// One line.
-#[derive(Debug, Deserialize)]
-struct Line {
-    script: Option<String>,
-    payload: Option<Box<RawValue>>,
-    #[serde(rename = "type")]
-    script_type: Option<String>,
-    id: Option<String>,
-    group: Option<String>,
-    route: Option<String>,
-    topic: Option<String>,
-    instance: Option<String>,
-    fallback: Option<String>,
-    priority: Option<String>,
-    input: Option<String>,
-    env: Option<BTreeMap<String, String>>,
-    timeout: Option<u64>,
-    retries: Option<u32>,
-    /// In seconds.
-    backoff: Option<f64>,
-    start_timeout: Option<serde_json::Value>,
-    #[serde(default)]
-    tags: Vec<String>,
-    #[serde(default)]
-    depends_on: Vec<String>,
-    on_failure: Option<String>,
-    prerequisite_timeout: Option<u64>,
-    exclusive: Option<bool>,
-    caller: Option<String>,
-    #[serde(alias = "context")]
-    caller_context: Option<String>,
-    log_path: Option<String>,
-    batch: Option<String>,
-    #[serde(flatten)]
-    timing: BTreeMap<String, serde_json::Value>,
+/// Free text of the caller as lines had it, under the name that is now the number of a context.
+#[derive(Debug, Default)]
+struct OldContext(Option<String>);
+
+impl Beside for OldContext {
+    const NAMES: &'static [&'static str] = &["context"];
+
+    fn read<'de, A: MapAccess<'de>>(&mut self, _: &str, map: &mut A) -> Result<(), A::Error> {
+        self.0 = match map.next_value()? {
+            serde_json::Value::String(text) => Some(text),
+            serde_json::Value::Null => None,
+            _ => {
+                return Err(A::Error::custom(
+                    "lines have no contexts: enqueue the jobs one by one, or send them in a message",
+                ));
+            }
+        };
+        Ok(())
+    }
 }
 
 /// Result of a line.
@@ -218,194 +204,57 @@ impl All {
 
     /// Parses the job of a line.
     pub(super) fn request_of(&self, text: &[u8]) -> Result<JobRequest, String> {
-        let line = serde_json::from_slice(text);
-        let line: Line = line.map_err(|error| unreadable(text, &error))?;
-        self.request(line)
-    }
-
-    fn request(&self, line: Line) -> Result<JobRequest, String> {
-        let timing = timing(&line.timing)?;
-        let script = self.script(&line)?;
-        let zone = timing.tz().cloned();
-        let zone = zone.unwrap_or_else(|| self.timing.zone());
-        let all = self.timing.add_to(self.job_args.request(&script), &zone);
-        let timed = all.and_then(|request| timing.add_to(request, &zone));
-        let request = timed.map_err(|error| error.to_string())?;
-        // Reads no file: `--input` with `--jsonl` is refused.
-        let given = self.given.clone().add_to(request, Path::new(""));
-        let mut request = given.map_err(|error| error.to_string())?;
-        request = places(request, &line)?;
-        if let Some(id) = &line.id {
-            request = request.id(parse("id", id)?);
-        }
-        if let Some(input) = line.input {
-            request = request.input(input);
-        }
-        if let Some(env) = line.env {
-            let here = self.job_args.env.iter().cloned();
-            request = request.env(here.chain(env).collect());
-        }
-        if let Some(seconds) = line.timeout {
-            request = request.timeout(Duration::from_secs(seconds));
-        }
-        if let Some(retries) = line.retries {
-            request = request.retries(retries);
-        }
-        if let Some(seconds) = line.backoff {
-            request = request.backoff(of("backoff", parsers::backoff(&seconds.to_string()))?);
-        }
-        if let Some(time) = &line.start_timeout {
-            request = request.start_timeout(of(
-                "start_timeout",
-                parsers::span(&plain("start_timeout", time)?),
-            )?);
-        }
-        for tag in &line.tags {
-            request = request.tag(parse("tags", tag)?);
-        }
-        for id in &line.depends_on {
-            request = after(request, of("depends_on", parsers::prerequisite(id))?);
-        }
-        if let Some(seconds) = line.prerequisite_timeout {
-            request = request.prerequisite_timeout(Duration::from_secs(seconds));
-        }
-        if let Some(word) = &line.on_failure {
-            request = request.on_failure(parse("on_failure", word)?);
-        }
-        if let Some(exclusive) = line.exclusive {
-            request = request.concurrent(!exclusive);
-        }
-        if line.caller.is_some() || line.caller_context.is_some() {
-            let (caller, context) = self.given.origin();
-            let [caller, context] = [(line.caller, caller), (line.caller_context, context)]
-                .map(|(own, all)| own.unwrap_or_else(|| all.to_owned()));
-            request = request.caller(caller, context);
-        }
-        if let Some(batch) = &line.batch {
-            request = request.batch(parse("batch", batch)?);
-        } else if let Some(batch) = &self.batch {
-            request = request.batch(batch.clone());
-        }
-        if let Some(path) = line.log_path {
-            request = request.log_path(path);
-        }
-        let topic = line.topic.as_deref();
-        let topic = topic.map(|text| parse("topic", text)).transpose()?;
+        let With {
+            beside: OldContext(text),
+            own: mut spec,
+        } = read::from_json::<With<OldContext, JobSpec>>(text)?;
+        spec.caller_context = spec.caller_context.or(text);
+        let topic = spec.topic.take().map(|topic| topic.0);
         if self.routing.has_unread_topic(topic.as_ref()) {
             return Err(UNREAD_TOPIC.to_owned());
         }
+        let request = self.defaults(&spec)?;
+        let id = |id: &str| id.parse().map_err(|error: NameError| error.to_string());
+        let place = SpecPlace {
+            id: &id,
+            awaited: &parsers::job_id,
+            now_ms: meshwork::host_ms(),
+            zone: &self.timing.zone(),
+        };
+        let request = request.with_spec(spec, &place);
+        let request = request.map_err(|error| error.to_string())?;
         Ok(self.routing.bind(request, topic.as_ref()))
     }
 
-    /// Returns the script of the line, or the default.
-    fn script(&self, line: &Line) -> Result<Script, String> {
-        let all = self.script.as_ref();
-        let script_type: Option<ScriptType> = match &line.script_type {
-            Some(name) => Some(parse("type", name)?),
-            None => all
-                .map(|script| script.script_type.clone())
-                .or_else(|| self.job_args.script_type.clone()),
-        };
-        let text = match (&line.script, &line.payload) {
-            (Some(_), Some(_)) => return Err("it has a script and a payload: give one".to_owned()),
-            (Some(script), None) => Some(script.clone()),
-            (None, Some(payload)) => Some(payload.get().to_owned()),
-            (None, None) => all.map(|script| script.text.clone()),
-        };
-        Ok(Script {
-            script_type: script_type.ok_or("it has no type: give it there, or with --type")?,
-            text: text.ok_or("it has neither a script nor a payload")?,
+    /// Returns the job of the command's options, with the script of a line.
+    fn defaults(&self, spec: &JobSpec) -> Result<JobRequest, String> {
+        let script = self.script(spec)?;
+        let request = self.job_args.request(&script);
+        let timed = self.timing.add_to(request, &self.timing.zone());
+        let request = timed.map_err(|error| error.to_string())?;
+        // Reads no file: `--input` with `--jsonl` is refused.
+        let given = self.given.clone().add_to(request, Path::new(""));
+        let request = given.map_err(|error| error.to_string())?;
+        Ok(match &self.batch {
+            Some(batch) => request.batch(batch.clone()),
+            None => request,
         })
     }
-}
 
-/// Sets the queue of a job.
-fn places(mut request: JobRequest, line: &Line) -> Result<JobRequest, String> {
-    if let Some(group) = &line.group {
-        request = request.group(parse("group", group)?);
+    /// Returns the script of the line, or the default.
+    fn script(&self, spec: &JobSpec) -> Result<Script, String> {
+        let all = self.script.as_ref();
+        let script_type = spec.script_type.as_ref().map(|it| it.0.clone());
+        let script_type = script_type
+            .or_else(|| all.map(|script| script.script_type.clone()))
+            .or_else(|| self.job_args.script_type.clone());
+        let text = spec.text().map_err(|error| error.to_string())?;
+        let text = text.or(all.map(|script| script.text.as_str()));
+        Ok(Script {
+            script_type: script_type.ok_or("it has no type: give it there, or with --type")?,
+            text: text
+                .ok_or("it has neither a script nor a payload")?
+                .to_owned(),
+        })
     }
-    if let Some(route) = &line.route {
-        if line.group.is_some() {
-            return Err("it has a group and a route: give one".to_owned());
-        }
-        request = request.route(&parse("route", route)?);
-    }
-    if let Some(instance) = &line.instance {
-        request = request.instance(parse("instance", instance)?);
-    }
-    if let Some(fallback) = &line.fallback {
-        request = request.fallback(of("fallback", parsers::fallback(fallback))?);
-    }
-    if let Some(priority) = &line.priority {
-        request = request.priority(parse("priority", priority)?);
-    }
-    Ok(request)
-}
-
-/// Reads the options for time, key and unique name, in the syntax of the command line.
-fn timing(given: &BTreeMap<String, serde_json::Value>) -> Result<TimingArgs, String> {
-    const NAMES: [&str; 11] = [
-        "at",
-        "tz",
-        "delay",
-        "in",
-        "key",
-        "unique",
-        "unique_for",
-        "unique_until",
-        "on_duplicate",
-        "debounce",
-        "throttle",
-    ];
-    let mut words = vec!["line".to_owned()];
-    for (name, value) in given {
-        if !NAMES.contains(&name.as_str()) {
-            return Err(format!("{name:?} is nothing that a job has"));
-        }
-        if !value.is_null() {
-            let text = plain(name, value)?;
-            words.push(format!("--{}={text}", name.replace('_', "-")));
-        }
-    }
-    TimingArgs::read(&words)
-}
-
-/// A value as it stands on the command line.
-fn plain(name: &str, value: &serde_json::Value) -> Result<String, String> {
-    match value {
-        serde_json::Value::String(text) => Ok(text.clone()),
-        serde_json::Value::Number(number) => Ok(number.to_string()),
-        _ => Err(format!("{name} is a text")),
-    }
-}
-
-fn parse<T: std::str::FromStr<Err: ToString>>(name: &str, text: &str) -> Result<T, String> {
-    of(
-        name,
-        text.parse().map_err(|error: T::Err| error.to_string()),
-    )
-}
-
-/// Adds the name of the field to its error.
-fn of<T>(name: &str, read: Result<T, String>) -> Result<T, String> {
-    read.map_err(|fault| format!("field {name:?}: {fault}"))
-}
-
-/// Returns the error of a line that is no job: the field whose value has another type, if one has.
-fn unreadable(text: &[u8], error: &serde_json::Error) -> String {
-    let fields = serde_json::from_slice::<BTreeMap<String, Box<RawValue>>>(text);
-    let fault = |name: &str, value: &RawValue| {
-        let alone = BTreeMap::from([(name, value)]);
-        let fault = serde_json::from_str::<Line>(&serde_json::to_string(&alone).ok()?).err()?;
-        let fault = fault.to_string();
-        let fault = fault
-            .split(" at line ")
-            .next()
-            .unwrap_or_default()
-            .to_owned();
-        of::<()>(name, Err(fault)).err()
-    };
-    let fields = fields.unwrap_or_default();
-    let found = fields.iter().find_map(|(name, value)| fault(name, value));
-    found.unwrap_or_else(|| error.to_string())
 }

@@ -8,6 +8,7 @@ mod list;
 mod logs;
 mod many;
 mod result;
+mod schema;
 mod show;
 mod spread;
 mod submit;
@@ -47,6 +48,7 @@ impl Jobs {
                 return Box::pin(submit.run_spread(context, &scope.actor)).await;
             }
             JobCommand::One(one) => one,
+            JobCommand::Schema(schema) => return schema.run(&mut context.out),
             JobCommand::Many(mut many) => {
                 let needs = many.needs();
                 let placed = scope.place(context, many.ids(), needs).await?;
@@ -83,6 +85,7 @@ enum JobCommand {
     One(OneCommand),
     #[command(flatten)]
     Many(many::ManyCommand),
+    Schema(schema::Schema),
 }
 
 /// Commands for a new job, one job or a gate.

@@ -8,6 +8,7 @@ use meshwork::context::{Identity, Node};
 use meshwork::spread::{Spread, SpreadName};
 use meshwork_model::keys::context::ContextKeys;
 use meshwork_model::name::JobId;
+use meshwork_ops::warnings;
 use serde::Serialize;
 
 use super::jsonl::All;
@@ -15,7 +16,7 @@ use super::jsonl_source::Source;
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::note;
+use crate::out::{note, warn};
 use crate::scope::ActorArgs;
 use crate::single;
 
@@ -37,6 +38,8 @@ struct Stored<'a> {
     id: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 impl Target {
@@ -69,16 +72,27 @@ pub(super) async fn enqueue(
 ) -> Result<Exit, CommandError> {
     let name = name_of(&request)?;
     let target = Target::open(context, actor, name).await?;
+    let route = request.destination().clone();
     let id = target.spread.enqueue(request).await?;
     target.note(&id).await?;
-    if let (Some(patience), Some(part)) = (patience, ContextKeys::named_in(id.as_str())) {
-        let ended = target.spread.part(part).await?.wait(&id, patience).await?;
-        return single::print_end(&ended, &mut context.out);
+    let mut warnings = Vec::new();
+    if let Some(part) = ContextKeys::named_in(id.as_str()) {
+        let part = target.spread.part(part).await?;
+        warnings = warnings::of_stored(&part, [&route], false).await;
+        warn(&warnings);
+        if let Some(patience) = patience {
+            let ended = part.wait(&id, patience).await?;
+            return single::print_end(&ended, &mut context.out);
+        }
     }
     if context.out.is_json() {
-        let (line, error) = (None, None);
         let id = Some(id.as_str());
-        context.out.json(&Stored { line, id, error })?;
+        context.out.json(&Stored {
+            line: None,
+            id,
+            error: None,
+            warnings,
+        })?;
     } else {
         context.out.line(&id)?;
     }
@@ -169,7 +183,13 @@ impl Sent {
                 let error = answer.as_ref().err().map(ToString::to_string);
                 let id = answer.as_ref().ok().map(|id| id.as_str());
                 let line = Some(line);
-                context.out.json(&Stored { line, id, error })?;
+                let warnings = Vec::new();
+                context.out.json(&Stored {
+                    line,
+                    id,
+                    error,
+                    warnings,
+                })?;
             } else if let Ok(id) = &answer {
                 context.out.line(id)?;
             }

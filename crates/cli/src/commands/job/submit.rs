@@ -23,11 +23,9 @@ use crate::timing_args::TimingArgs;
 
 /// Enqueue a job and print its id, or many at once
 ///
-/// With --jsonl, each line of a file is a job as a JSON object. Fields: script or payload (any JSON, for a handler),
-/// and type, id, group, route, topic, instance, priority, input, env, timeout, retries, backoff, depends_on,
-/// prerequisite_timeout, exclusive, caller, context, batch, key, at, tz, delay, unique, unique_for, unique_until,
-/// on_duplicate, debounce, throttle, start_timeout and tags (an array), as the options of these names. Options of the command line
-/// are defaults for all lines. All lines are checked before the first job is stored; then a line is printed for each.
+/// With --jsonl, each line of a file is a job as a JSON object, as {"type":"python","script":"result = 1"}. `meshwork job
+/// schema` prints its fields, which are those of the API. Options of the command line are defaults for all lines. All lines
+/// are checked before the first job is stored; then a line is printed for each.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Submit {
     /// File of the script; - is stdin
@@ -67,6 +65,8 @@ struct Submitted<'a> {
     /// True if the id is that of an earlier job with the unique name.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     kept: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 impl Submit {
@@ -137,9 +137,10 @@ impl Submit {
             request = context.with_next_id(request).await?;
         }
         let job = request.clone().build().map_err(meshwork::Error::from)?;
-        worker.check(&client, &job.route).await?;
+        let warnings = worker.check(&client, &job.route).await?;
+        let named = job.id.as_str();
+        context.record_in_audit("enqueue job", named).await?;
         let id = client.enqueue(request).await?;
-        context.record_in_audit("enqueue job", id.as_str()).await?;
         let kept = id != job.id;
         if let Some(patience) = patience {
             let ended = client.wait(&id, patience).await?;
@@ -147,7 +148,7 @@ impl Submit {
         }
         if context.out.is_json() {
             let id = id.as_str();
-            context.out.json(&Submitted { id, kept })?;
+            context.out.json(&Submitted { id, kept, warnings })?;
         } else {
             if kept {
                 note(format_args!(

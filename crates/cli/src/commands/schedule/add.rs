@@ -4,24 +4,25 @@ use std::path::PathBuf;
 
 use meshwork::flow::{self, FlowTimes};
 use meshwork::{NewSchedule, Scheduled};
+use meshwork_model::access::{Object, Operation};
 use meshwork_model::name::ScheduleName;
 use meshwork_model::schedule::policy::{CatchUp, Overlap};
 use meshwork_model::schedule::timing::{Recurrence, Timing};
 use meshwork_model::schedule::wall_time::Direction;
 use meshwork_model::schedule::zone::Zone;
+use meshwork_ops::warnings;
 use serde::Serialize;
 
 use super::FlowScope;
 use crate::app::App;
 use crate::args::moment::{self, Moment};
 use crate::args::script::{Script, is_flow};
-use crate::commands::flow::check::without_worker;
 use crate::commands::flow::place::fill;
 use crate::ephemeral_worker::WorkerCheck;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::job_args::{JobArgs, TargetArgs, has_job_options};
-use crate::out::note;
+use crate::out::warn;
 use crate::timing_args::TimingArgs;
 
 /// Help of the time zone.
@@ -97,6 +98,8 @@ struct Line<'a> {
     name: &'a str,
     replaced: bool,
     next_at: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 impl Add {
@@ -133,7 +136,7 @@ impl Add {
         let job = self.job_args.checked(&script).await?;
         let job = self.timing.add_to(job, &zone)?;
         let job = self.given.clone().add_to(job, &self.script)?;
-        let route = job.clone().build().map_err(meshwork::Error::from)?.route;
+        let route = job.destination().clone();
         let mut request = NewSchedule::new(rhythm, job)
             .in_zone(zone.clone())
             .catch_up(self.catch_up)
@@ -146,7 +149,7 @@ impl Add {
             request = request.end(end);
         }
         let client = context.client().await?;
-        self.check_worker.check(&client, &route).await?;
+        let warnings = self.check_worker.check(&client, &route).await?;
         let schedule = client.schedule(&self.name)?;
         let replaced = match self.replace {
             true => schedule.replace(request).await?,
@@ -156,7 +159,8 @@ impl Add {
             }
         };
         let there = schedule.show().await?;
-        tell(&there, replaced, self.is_in_words(), context)
+        let added = (replaced, warnings);
+        tell(&there, added, self.is_in_words(), context)
     }
 
     /// Adds a schedule of a flow to a context.
@@ -181,11 +185,11 @@ impl Add {
         let session = handle.flows(&me).await?;
         let replaced = session.add_schedule(&name, &plan, &times, self.replace);
         let replaced = replaced.await?;
-        for warning in without_worker(&plan, &args, context).await? {
-            note(format_args!("warning: {warning}"));
-        }
+        let client = handle.client(&me, Object::Queue, Operation::Read).await?;
+        let warnings = warnings::of_plan(Some((&client, handle.id())), &plan).await?;
+        warn(&warnings);
         match session.client().scheduled(&name).await? {
-            Some(there) => tell(&there, replaced, self.is_in_words(), context),
+            Some(there) => tell(&there, (replaced, warnings), self.is_in_words(), context),
             // Another client has removed it meanwhile.
             None => Ok(Exit::DONE),
         }
@@ -216,7 +220,7 @@ impl Add {
 /// Prints the name of a new schedule, and its first slot.
 fn tell(
     there: &Scheduled,
-    replaced: bool,
+    (replaced, warnings): (bool, Vec<String>),
     in_words: bool,
     context: &mut App,
 ) -> Result<Exit, CommandError> {
@@ -227,6 +231,7 @@ fn tell(
             name,
             replaced,
             next_at,
+            warnings,
         })?;
         return Ok(Exit::DONE);
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use meshwork::Client;
 use meshwork_model::api_key::Scope;
 use meshwork_model::name::ApiKeyName;
+use meshwork_model::route::bindings::Bindings;
 use meshwork_server::api::{Api, ApiLimits, PROFILE};
 use meshwork_server::http::guard::ALL_BODIES;
 use meshwork_server::http::{Listener, Socket};
@@ -17,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::guard::GuardArgs;
-use crate::args::parsers;
+use crate::args::{parsers, routing};
 use crate::commands::rpc;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -51,6 +52,9 @@ pub(crate) struct ListenArgs {
     /// Show no script, no input and no result of a job on the pages of the dashboard; the API has them
     #[arg(long, requires = "addresses")]
     hide_payloads: bool,
+    /// File in YAML with bindings, which route jobs of the API without a route by name, topic or payload. Format: docs/routing.md
+    #[arg(long, value_name = "FILE", env = "MESHWORK_BINDINGS", value_parser = routing::read)]
+    bindings: Option<Bindings>,
     #[command(flatten)]
     guard: GuardArgs,
 }
@@ -107,6 +111,7 @@ impl ListenArgs {
                 grace,
             },
         );
+        let api = api.bound(self.bindings.clone());
         let mut serving = Serving {
             urls: Vec::new(),
             stop: CancellationToken::new(),

@@ -38,20 +38,75 @@ on_all_data! {
         server.stop();
     }
 
-    fn a_job_that_no_worker_runs_is_created_with_a_warning(ground: &Ground) {
+    /// The command and all methods give the same warnings.
+    fn what_no_worker_runs_is_stored_with_a_warning(ground: &Ground) {
         let server = Server::open(ground);
         let _worker = ground.worker(&["--type", "osis"]);
-        for (job, warning) in [
-            (json!({"type": "pythn", "script": "1"}), json!("no worker runs jobs of type `pythn` now; the job waits for one")),
+        ground.file("a.txt", "1");
+        for (job, words, warnings) in [
+            (
+                json!({"type": "pythn", "script": "1"}),
+                &["--type", "pythn"][..],
+                json!(["no worker runs jobs of type `pythn` now; they wait in pythn for one"]),
+            ),
             (
                 json!({"type": "osis", "script": "1", "group": "nope"}),
-                json!("no worker of the group `nope` runs jobs of type `osis` now; the job waits for one"),
+                &["--type", "osis", "--group", "nope"],
+                json!(["no worker of the group `nope` runs jobs of type `osis` now; they wait in osis:group:nope for one"]),
             ),
-            (json!({"type": "osis", "script": "1"}), Value::Null),
+            (json!({"type": "osis", "script": "1"}), &["--type", "osis"], Value::Null),
         ] {
             let (status, made) = server.rest("POST", "/v1/jobs", &job);
-            assert_eq!((status, &made["warning"]), (201, &warning), "{made}");
+            assert_eq!((status, &made["warnings"]), (201, &warnings), "{made}");
+            let printed = ground.run(&[&["enqueue", "a.txt", "--json"][..], words].concat()).ok().json();
+            assert_eq!(printed["warnings"], warnings);
+            let schedule = json!({"every": "1h", "job": job});
+            let (status, made) = server.rest("PUT", "/v1/schedules/s", &schedule);
+            assert_eq!((status, &made["warnings"]), (200, &warnings), "{made}");
+            let add = ["schedule", "add", "s", "a.txt", "--every", "1h", "--replace", "--json"];
+            let words = [&add[..], words].concat();
+            assert_eq!(ground.run(&words).ok().json()["warnings"], warnings);
+            let (_, batch) = server.rest("POST", "/v1/batches", &json!({"on_done": job}));
+            assert_eq!(batch["warnings"], warnings, "{batch}");
+            let path = format!("/v1/batches/{}/jobs", batch["id"].as_str().unwrap());
+            let (_, added) = server.rest("POST", &path, &json!({"jobs": [job, job]}));
+            assert_eq!(added["warnings"], warnings, "{added}");
         }
+        server.stop();
+    }
+
+    /// One form of a job in all of them: durations with units, any value as input, debounce, and topics.
+    fn a_job_has_the_same_fields_in_lines_and_calls(ground: &Ground) {
+        ground.file("bindings.yaml", "bindings:\n  - {route: eu, topic: 'orders.eu.#'}\n");
+        let server = Server::start(ground, &["--insecure-no-auth", "--bindings", "bindings.yaml"]);
+        let job = json!({"type": "osis", "script": "INPUT", "input": {"a": [1.50]}, "timeout": "90s", "backoff": 0.5,
+            "topic": "orders.eu.new", "debounce": "save=1h", "sandbox": "strict", "tags": ["t"], "caller_context": "c"});
+        let of = |id: &str| {
+            let mut job = job.clone();
+            job["id"] = id.into();
+            job
+        };
+        ground.file("jobs", of("line").to_string());
+        ground.run(&["enqueue", "--jsonl", "jobs", "--bindings", "bindings.yaml"]).ok();
+        let (status, made) = server.rest("POST", "/v1/jobs", &of("call"));
+        assert_eq!(status, 201, "{made}");
+        let (_, batch) = server.rest("POST", "/v1/batches", &json!({}));
+        let path = format!("/v1/batches/{}/jobs", batch["id"].as_str().unwrap());
+        let (status, added) = server.rest("POST", &path, &json!({"jobs": [of("batch")]}));
+        assert_eq!(status, 201, "{added}");
+        for id in ["line", "call", "batch"] {
+            let job = ground.run(&["show", id, "--json"]).ok().json();
+            assert_eq!((&job["group"], &job["timeout"]), (&json!("eu"), &json!(90)), "{job}");
+            assert_eq!((&job["input"], &job["caller_context"]), (&json!("{\"a\":[1.5]}"), &json!("c")), "{job}");
+            assert_eq!((&job["tags"], &job["requested_sandbox"]), (&json!(["t"]), &json!("strict")), "{job}");
+            assert!(job["unique"].as_str().unwrap().ends_with("osis:save"), "{job}");
+            // The last one of a name replaces the others.
+            assert_eq!(job["state"], if id == "batch" { "delayed" } else { "cancelled" }, "{job}");
+        }
+        let schema = ground.run(&["job", "schema"]).ok().stdout;
+        let schema: Value = serde_json::from_str(&schema).unwrap();
+        let fields = job.as_object().unwrap().keys();
+        assert!(fields.into_iter().all(|name| schema["properties"].get(name).is_some()), "{schema}");
         server.stop();
     }
 

@@ -227,7 +227,7 @@ on_all_data! {
         }
         let job = |id: &str| json!({"type": "osis", "script": "1", "id": id});
         let made = agent.read("create_job", &job("a"));
-        assert!(made["warning"].as_str().unwrap().contains("no worker runs jobs of type `osis`"), "{made}");
+        assert!(made["warnings"][0].as_str().unwrap().contains("no worker runs jobs of type `osis`"), "{made}");
         agent.read("get_queue", &json!({"queue": "osis"}));
         assert_eq!(agent.read("list_dead_letters", &json!({"queue": "osis"})), json!({"letters": []}));
         let worker = ground.worker(&["--type", "osis"]);

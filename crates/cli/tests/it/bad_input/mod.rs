@@ -34,35 +34,35 @@ pub(crate) fn says(done: &Done, code: i32, words: &[&str]) {
 const BAD_LINES: [(&str, &str); 8] = [
     (
         r#"{"script": "1", "type": "osis", "retries": "x"}"#,
-        "field \"retries\": invalid type",
+        "retries: invalid type",
     ),
     (
         r#"{"script": "1", "type": "osis", "tags": "x"}"#,
-        "field \"tags\": invalid type",
+        "tags: invalid type",
     ),
     (
         r#"{"script": "1", "type": "osis", "env": {"A": 1}}"#,
-        "field \"env\": invalid type",
+        "env.A: invalid type",
     ),
     (
         r#"{"script": "1", "type": "osis", "timeout": -1}"#,
-        "field \"timeout\": invalid value",
+        "timeout: invalid value",
     ),
     (
         r#"{"script": "1", "type": "osis", "id": "a b"}"#,
-        "field \"id\": the job id",
+        "id: the job id",
     ),
     (
         r#"{"script": "1", "type": "osis", "priority": "soon"}"#,
-        "field \"priority\": `soon`",
+        "priority: `soon`",
     ),
     (
         r#"{"script": "1", "type": "osis", "backoff": 1e9}"#,
-        "field \"backoff\": give",
+        "backoff: give 0 to 3600 seconds",
     ),
     (
         r#"{"script": "1", "type": "osis", "delay": "soon"}"#,
-        "'--delay <DURATION>'",
+        "delay: invalid value",
     ),
 ];
 
@@ -200,7 +200,7 @@ on_all_data! {
             refused(ground, &[&["job", "submit", "a.rhai"], args].concat(), USAGE, words);
         };
         submit(&["--fallback", "group"], &["--instance"]);
-        submit(&["--instance", "w", "--fallback", "host"], &["--fallback", "`group` or `type`"]);
+        submit(&["--instance", "w", "--fallback", "host"], &["--fallback", "group or type"]);
         submit(&["--id", "j", "--depends-on", "j"], &["job j cannot be its own prerequisite"]);
         let many: Vec<_> = (0..1001).flat_map(|n| ["--depends-on".to_owned(), format!("j{n}")]).collect();
         let many: Vec<_> = many.iter().map(String::as_str).collect();

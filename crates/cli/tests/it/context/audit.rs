@@ -84,7 +84,9 @@ fn a_file_of_another_kind_stays_as_it_is() {
 }
 
 /// Changes by the command in context 7, in which job 1 has failed, 2 is delayed and 3 waits.
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 22] = [
+    "job enqueue a.rhai",
+    "run a.rhai",
     "job cancel 2 --no-wait",
     "job cancel 2 --force",
     "job cancel --all --yes",
@@ -108,7 +110,9 @@ const COMMANDS: [&str; 20] = [
 ];
 
 /// The same by the API, without the context.
-const CALLS: [(&str, &str); 14] = [
+const CALLS: [(&str, &str); 16] = [
+    ("job.create", r#""type": "osis", "script": "1""#),
+    ("job.create", r#""type": "osis", "script": "1", "id": "77""#),
     ("job.cancel", r#""id": "2""#),
     ("job.retry", r#""id": "1""#),
     ("job.run_now", r#""id": "2""#),
@@ -163,6 +167,7 @@ fn without_an_entry_nothing_changes() {
     ];
     plain.ask::<()>(&user).unwrap();
     let poor = Ground::url(server.url().replace("redis://", "redis://poor:pw@"));
+    poor.file("a.rhai", "1");
     let key = ground.path(".config/meshwork/actor.key");
     let key = ["--actor-key", key.to_str().unwrap()];
     let before = seen(ground);

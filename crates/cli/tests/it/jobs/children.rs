@@ -303,7 +303,7 @@ on_all_data! {
             "the script takes 1048577 bytes, the limit is 1048576",
             "a timeout of 0 s is not possible",
             "101 retries are too many: at most 100",
-            "the option `group` of add_child()",
+            "option of add_child(): group: ",
             "the input takes 16777217 bytes, the limit is 16777216",
             "ValueError: the request of add_child() has",
             "TypeError: add_child() got an unexpected keyword argument 'prio'",

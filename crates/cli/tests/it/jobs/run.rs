@@ -10,10 +10,11 @@ use rustix::process::Signal;
 const ENDLESS: &str = "loop { }";
 
 /// Fields of every object about a job.
-const FIELDS: [&str; 42] = [
+const FIELDS: [&str; 43] = [
     "attempts",
     "batch",
     "caller",
+    "caller_context",
     "children",
     "concurrent",
     "context",

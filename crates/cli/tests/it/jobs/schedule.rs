@@ -22,7 +22,7 @@ on_all_data! {
         let added = add(ground, &["--cron", "30 2 * * MON-FRI", "--tz", "europe/brussels", "--end", "2100-01-01T00:00:00Z",
             "--overlap", "replace", "--input", "@in", "--env", "TOKEN=secret", "--env", "A=b", "--retries", "2",
             "--group", "io", "--caller-id", "me"]);
-        assert_eq!(names(&added), ["name", "next_at", "replaced"]);
+        assert_eq!(names(&added), ["name", "next_at", "replaced", "warnings"]);
         let shown = show(ground, "s");
         for (name, value) in [
             ("name", json("\"s\"")),

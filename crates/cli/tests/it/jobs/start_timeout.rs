@@ -115,7 +115,7 @@ on_all_data! {
             (&["job", "submit", "a.rhai", "--start-timeout", "-1s"], "--start-timeout"),
             (&["run", "a.rhai", "--start-timeout", "99999d"], "at most ten years"),
             (&["schedule", "add", "s", "--every", "1h", "a.rhai", "--start-timeout", ""], "--start-timeout"),
-            (&["job", "submit", "a.rhai", "--jsonl", lines.to_str().unwrap()], "start_timeout is a text"),
+            (&["job", "submit", "a.rhai", "--jsonl", lines.to_str().unwrap()], "start_timeout: invalid type"),
             (&["job", "submit", "a.rhai", "--jsonl", zero.to_str().unwrap()], "line 1 of"),
         ] {
             let stderr = ground.run(args).exits(2).stderr;

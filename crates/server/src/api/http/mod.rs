@@ -25,6 +25,7 @@ use meshwork::Client;
 use meshwork::metrics::Metrics;
 use meshwork_model::api_key::Scope;
 use meshwork_model::keys::context::ActorId;
+use meshwork_model::route::bindings::Bindings;
 use tokio_util::sync::CancellationToken;
 
 use super::access::{Access, KeyRing};
@@ -104,6 +105,16 @@ impl Api {
             anonymous: Shares::new(socket_caller::ANONYMOUS),
             readiness: Readiness::default(),
         }))
+    }
+
+    /// Routes new jobs without a route by bindings.
+    #[must_use]
+    pub fn bound(mut self, bindings: Option<Bindings>) -> Self {
+        // It is not shared yet.
+        if let Some(shared) = Arc::get_mut(&mut self.0) {
+            shared.calls.bindings = bindings.map(Arc::new);
+        }
+        self
     }
 
     /// Looks for queues and workers in the background, until it is dropped.

@@ -3,14 +3,17 @@
 use meshwork::view::BatchView;
 use meshwork_model::api_key::Scope;
 use meshwork_model::batch::Callback;
+use meshwork_model::spec::JobSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::new_job::NewJobParams;
+use super::new_job;
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
-use meshwork_ops::params::{self, Span, parse};
+use meshwork_ops::Paging;
+use meshwork_ops::params::{MAX_LIMIT, Span, parse};
+use meshwork_ops::warnings::{self, Warned};
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
@@ -69,11 +72,11 @@ struct CreateParams {
     /// Time after which the batch is sealed if nobody has sealed it.
     open_for: Option<Span>,
     /// Job for the end of all jobs.
-    on_done: Option<NewJobParams>,
+    on_done: Option<JobSpec>,
     /// Job for the end, if all have finished.
-    on_success: Option<NewJobParams>,
+    on_success: Option<JobSpec>,
     /// Job for the end, if one has failed.
-    on_failure: Option<NewJobParams>,
+    on_failure: Option<JobSpec>,
 }
 
 /// The id of a batch.
@@ -84,7 +87,7 @@ struct IdParams {
     id: String,
 }
 
-async fn create(call: Call, params: CreateParams) -> Result<Reply<BatchView>, ApiError> {
+async fn create(call: Call, params: CreateParams) -> Result<Reply<Warned<BatchView>>, ApiError> {
     let mut request = call.client.batch();
     if let Some(id) = &params.id {
         request = request.id(parse("id", id)?);
@@ -95,13 +98,16 @@ async fn create(call: Call, params: CreateParams) -> Result<Reply<BatchView>, Ap
     if let Some(open_for) = params.open_for {
         request = request.open_for(open_for.0);
     }
-    for (kind, job) in [
-        (Callback::Done, params.on_done),
-        (Callback::Success, params.on_success),
-        (Callback::Failure, params.on_failure),
+    let mut routes = Vec::new();
+    for (field, kind, job) in [
+        ("on_done", Callback::Done, params.on_done),
+        ("on_success", Callback::Success, params.on_success),
+        ("on_failure", Callback::Failure, params.on_failure),
     ] {
         if let Some(job) = job {
-            request = request.on(kind, job.request(&call)?);
+            let job = new_job::request_in(&call, field, job)?;
+            routes.push(job.destination().clone());
+            request = request.on(kind, job);
         }
     }
     let is_named = params.id.is_some();
@@ -118,7 +124,10 @@ async fn create(call: Call, params: CreateParams) -> Result<Reply<BatchView>, Ap
             ApiError::new(Code::Conflict, message).hint("give another id, or the same parameters")
         );
     }
-    Ok(Reply::new(&BatchView::from(&status)))
+    Ok(Reply::new(&Warned {
+        answer: BatchView::from(&status),
+        warnings: warnings::of_stored(&call.client, &routes, call.is_of_agent).await,
+    }))
 }
 
 /// Jobs of a batch.
@@ -128,26 +137,32 @@ struct AddParams {
     /// Id of the batch.
     id: String,
     /// The jobs, at most 1000.
-    jobs: Vec<NewJobParams>,
+    jobs: Vec<JobSpec>,
 }
 
 /// Ids of jobs that were enqueued.
 #[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename = "BatchJobs")]
 struct AddedJobs {
     /// The ids, in the order of the jobs.
     ids: Vec<String>,
 }
 
-async fn add(call: Call, params: AddParams) -> Result<Reply<AddedJobs>, ApiError> {
-    if params.jobs.is_empty() || params.jobs.len() > params::MAX_LIMIT {
+async fn add(call: Call, params: AddParams) -> Result<Reply<Warned<AddedJobs>>, ApiError> {
+    if params.jobs.is_empty() || params.jobs.len() > MAX_LIMIT {
         return Err(ApiError::invalid("jobs: give 1 to 1000"));
     }
     let id = parse("id", &params.id)?;
-    let jobs = params.jobs.into_iter().map(|job| job.request(&call));
+    let jobs = params.jobs.into_iter().enumerate();
+    let jobs = jobs.map(|(at, job)| new_job::request_in(&call, &format!("jobs[{at}]"), job));
     let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
+    let routes: Vec<_> = jobs.iter().map(|job| job.destination().clone()).collect();
     let added = call.client.batch_of(id).add(jobs).await?;
     let ids = added.iter().map(ToString::to_string).collect();
-    Ok(Reply::new(&AddedJobs { ids }))
+    Ok(Reply::new(&Warned {
+        answer: AddedJobs { ids },
+        warnings: warnings::of_stored(&call.client, &routes, call.is_of_agent).await,
+    }))
 }
 
 async fn seal(call: Call, params: IdParams) -> Result<Reply<BatchView>, ApiError> {
@@ -161,17 +176,6 @@ async fn get(call: Call, params: IdParams) -> Result<Reply<BatchView>, ApiError>
     Ok(Reply::new(&BatchView::from(&status)))
 }
 
-/// A page of batches.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename = "BatchListParams")]
-struct ListParams {
-    /// Greatest number of batches, 1 to 1000. Default: 100. A page may have fewer, although more follow.
-    #[schemars(range(min = 1, max = 1000))]
-    limit: Option<usize>,
-    /// `next` of the page before.
-    cursor: Option<String>,
-}
-
 /// Page of batches.
 #[derive(Debug, Serialize, JsonSchema)]
 struct BatchPage {
@@ -181,9 +185,8 @@ struct BatchPage {
     next: Option<String>,
 }
 
-async fn list(call: Call, params: ListParams) -> Result<Reply<BatchPage>, ApiError> {
-    let limit = params::limit(params.limit)?;
-    let from = params::offset(params.cursor.as_deref())?;
+async fn list(call: Call, page: Paging) -> Result<Reply<BatchPage>, ApiError> {
+    let (limit, from) = (page.limit()?, page.offset()?);
     let (batches, more) = call.client.broker().batches(from, limit).await?;
     let batches = batches.iter().map(BatchView::from).collect();
     let next = more.then(|| (from + limit).to_string());

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
-use meshwork_ops::params::{self, Page};
+use meshwork_ops::Paging;
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
@@ -65,25 +65,6 @@ async fn get(call: Call, params: ContextParams) -> Result<Reply<ContextView>, Ap
     Ok(Reply::new(&ContextView::new(&context, &record)))
 }
 
-/// A page.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename = "PageParams")]
-pub(super) struct PageParams {
-    /// Greatest number of items, 1 to 1000. Default: 100. A page may have fewer, although more follow.
-    #[schemars(range(min = 1, max = 1000))]
-    limit: Option<usize>,
-    /// `next` of the page before.
-    cursor: Option<String>,
-}
-
-impl PageParams {
-    /// Returns a page of a list that is read whole.
-    pub(super) fn page<T>(&self, all: impl IntoIterator<Item = T>) -> Result<Page<T>, ApiError> {
-        let limit = params::limit(self.limit)?;
-        Ok(params::page(all, self.cursor.as_deref(), limit)?)
-    }
-}
-
 /// Page of contexts.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ContextPage {
@@ -93,7 +74,7 @@ struct ContextPage {
     next: Option<String>,
 }
 
-async fn list(call: Call, params: PageParams) -> Result<Reply<ContextPage>, ApiError> {
+async fn list(call: Call, params: Paging) -> Result<Reply<ContextPage>, ApiError> {
     let caller = call.trusted().await?;
     let mut all = call.node().contexts().await?;
     // The position in all of them would tell how many there are.
@@ -165,7 +146,7 @@ struct ActorPage {
     next: Option<String>,
 }
 
-async fn actors(call: Call, params: PageParams) -> Result<Reply<ActorPage>, ApiError> {
+async fn actors(call: Call, params: Paging) -> Result<Reply<ActorPage>, ApiError> {
     let seen = visible(&call).await?;
     let mut all = call.node().actors().await?;
     all.retain(|actor| seen.as_ref().is_none_or(|seen| seen.contains(&actor.id)));

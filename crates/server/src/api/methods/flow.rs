@@ -16,7 +16,9 @@ use serde_json::value::RawValue;
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
-use meshwork_ops::params::{self, Span, parse, parse_some};
+use meshwork_ops::params::{Span, parse, parse_some};
+use meshwork_ops::warnings::{self, Warned};
+use meshwork_ops::{Paging, With};
 
 use super::job::MAX_WAIT;
 
@@ -92,7 +94,7 @@ struct SubmitParams {
 
 /// A flow that was submitted.
 #[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename = "SubmittedFlow")]
+#[serde(rename = "Flow")]
 struct Submitted {
     /// Number of the flow.
     id: u32,
@@ -169,7 +171,7 @@ fn check_targets(call: &Call, plan: &Plan) -> Result<(), ApiError> {
         .try_for_each(|plan| check_targets(call, plan))
 }
 
-async fn submit(call: Call, params: SubmitParams) -> Result<Reply<Submitted>, ApiError> {
+async fn submit(call: Call, params: SubmitParams) -> Result<Reply<Warned<Submitted>>, ApiError> {
     let plan = params.plan();
     let of_file = plan.as_ref().ok().and_then(Option::as_ref);
     let context = place(&call, &params, of_file).await?;
@@ -190,9 +192,13 @@ async fn submit(call: Call, params: SubmitParams) -> Result<Reply<Submitted>, Ap
     let set = set_inputs(&mut plan, given);
     set.map_err(|error| ApiError::invalid(format!("inputs: {error}")))?;
     let id = flows.submit(&plan).await?.0;
-    call.noted("submit flow", &format!("flow:{id}")).await?;
     let context = flows.client().context().get();
-    Ok(Reply::new(&Submitted { id, context }))
+    let warnings = warnings::of_flow(&flows, &call.client, &plan).await;
+    // The flow is stored: an error here is none of the call.
+    Ok(Reply::new(&Warned {
+        answer: Submitted { id, context },
+        warnings: warnings.unwrap_or_default(),
+    }))
 }
 
 /// A flow, and a wait for its end.
@@ -227,11 +233,6 @@ async fn get(call: Call, params: GetParams) -> Result<Reply<FlowView>, ApiError>
 struct ListParams {
     /// Only flows of this name, and those that a schedule of this name has started: the latest 1000 of them.
     name: Option<String>,
-    /// Greatest number of flows, 1 to 1000. Default: 100.
-    #[schemars(range(min = 1, max = 1000))]
-    limit: Option<usize>,
-    /// `next` of the page before.
-    cursor: Option<String>,
     /// Their context; the only one of the store if none is given.
     context: Option<u32>,
 }
@@ -245,9 +246,8 @@ struct FlowPage {
     next: Option<String>,
 }
 
-async fn list(call: Call, params: ListParams) -> Result<Reply<FlowPage>, ApiError> {
-    let limit = params::limit(params.limit)?;
-    let from = params::offset(params.cursor.as_deref())?;
+async fn list(call: Call, params: With<Paging, ListParams>) -> Result<Reply<FlowPage>, ApiError> {
+    let (limit, from) = (params.beside.limit()?, params.beside.offset()?);
     let (_, flows) = call
         .flows(params.context, (Object::Flow, Operation::Read))
         .await?;
@@ -258,7 +258,7 @@ async fn list(call: Call, params: ListParams) -> Result<Reply<FlowPage>, ApiErro
         }
         Some(name) => {
             let named = flows.client().list_named(name).await?;
-            params::page(named, params.cursor.as_deref(), limit)?
+            params.beside.page(named)?
         }
     };
     Ok(Reply::new(&FlowPage { flows, next }))

@@ -87,17 +87,12 @@ fn changed(id: u32, result: &'static str) -> Result<Reply<Changed>, ApiError> {
     Ok(Reply::new(&Changed { id, job, result }))
 }
 
-fn key(id: u32) -> String {
-    format!("flow:{id}")
-}
-
 async fn cancel(call: Call, params: CancelParams) -> Result<Reply<Changed>, ApiError> {
     let (call, flows) = call
         .flows(params.context, (Object::Flow, Operation::Read))
         .await?;
     let compensate = params.compensate.unwrap_or(true);
     let stops = flows.cancel(FlowId(params.id), compensate).await?;
-    call.noted("cancel flow", &key(params.id)).await?;
     if stops {
         call.accepted();
     }
@@ -145,11 +140,10 @@ impl RetryParams {
 
 async fn retry(call: Call, params: RetryParams) -> Result<Reply<Changed>, ApiError> {
     let from = params.from()?;
-    let (call, flows) = call
+    let (_, flows) = call
         .flows(params.context, (Object::Flow, Operation::Read))
         .await?;
     flows.retry(FlowId(params.id), &from).await?;
-    call.noted("retry flow", &key(params.id)).await?;
     changed(params.id, "retrying")
 }
 
@@ -175,7 +169,7 @@ async fn reject(call: Call, params: AnswerParams) -> Result<Reply<Changed>, ApiE
 
 async fn answer(call: Call, params: AnswerParams, yes: bool) -> Result<Reply<Changed>, ApiError> {
     let id = params.id;
-    let (call, flows) = call
+    let (_, flows) = call
         .flows(params.context, (Object::OwnApproval, Operation::Answer))
         .await?;
     let job = match params.job {
@@ -184,8 +178,6 @@ async fn answer(call: Call, params: AnswerParams, yes: bool) -> Result<Reply<Cha
     };
     flows.answer(FlowId(id), &job, yes).await?;
     let result = if yes { "approved" } else { "rejected" };
-    call.noted(if yes { "approve" } else { "reject" }, &key(id))
-        .await?;
     let job = Some(job);
     Ok(Reply::new(&Changed { id, job, result }))
 }

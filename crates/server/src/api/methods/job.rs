@@ -9,19 +9,21 @@ use meshwork_model::api_key::Scope::{Admin, User, Viewer};
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 use meshwork_model::route::Route;
+use meshwork_model::spec::JobSpec;
 use meshwork_ops::change::Action;
 use meshwork_ops::job::{self, CancelParams, Changed, IdParams, JobAnswer, READ};
-use meshwork_ops::job_list;
+use meshwork_ops::warnings::{self, Warned};
+use meshwork_ops::{OpError, Place, Wait, With, job_list};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::new_job::NewJobParams;
+use super::new_job;
 use super::spread;
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::HttpVerb::{Delete, Get, Post};
 use crate::api::method::{Method, Reply};
-use meshwork_ops::params::{Span, parse};
+use meshwork_ops::params::parse;
 
 /// Longest wait of a call for the end of a job or a flow; longer ones are repeated by the caller.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(300);
@@ -115,26 +117,23 @@ fn changes() -> [Method; 5] {
     ]
 }
 
+/// A job to be enqueued: its place, and the wait for its end.
+type NewJob = With<Wait, With<Place, JobSpec>>;
+
 /// A job that was enqueued.
 #[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename = "CreatedJob")]
+#[serde(rename = "Job")]
 struct Created {
     /// Id of the job; of the first one if a unique name is in use.
     id: String,
     /// The job, if its end was waited for and it has ended.
     job: Option<JobAnswer>,
-    /// Warning: no worker runs jobs of this type or group now, so its name may be wrong.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    warning: Option<String>,
 }
 
-async fn create(call: Call, params: NewJobParams) -> Result<Reply<Created>, ApiError> {
-    let wait = params.wait;
+async fn create(call: Call, params: NewJob) -> Result<Reply<Warned<Created>>, ApiError> {
+    let wait = params.beside.wait;
     let (call, id, route) = enqueue(call, params).await?;
-    let warning = match &route {
-        Some(route) => nobody(&call, route).await,
-        None => None,
-    };
+    let warnings = warnings::of_stored(&call.client, [&route], call.is_of_agent).await;
     let job = match wait {
         None => None,
         Some(wait) => ended(&call, &id, wait.0).await?,
@@ -144,64 +143,51 @@ async fn create(call: Call, params: NewJobParams) -> Result<Reply<Created>, ApiE
     }
     let job = job.map(|job| JobAnswer::ended(job, &call));
     let id = id.to_string();
-    Ok(Reply::new(&Created { id, job, warning }))
+    let answer = Created { id, job };
+    Ok(Reply::new(&Warned { answer, warnings }))
 }
 
-async fn run(call: Call, params: NewJobParams) -> Result<Reply<JobAnswer>, ApiError> {
-    let wait = params.wait.map_or(MAX_WAIT, |span| span.0);
+async fn run(call: Call, params: NewJob) -> Result<Reply<JobAnswer>, ApiError> {
+    let wait = params.beside.wait.map_or(MAX_WAIT, |span| span.0);
     let (call, id, _) = enqueue(call, params).await?;
     finished(&call, &id, wait).await
 }
 
-/// Enqueues a job. Returns the call in the job's context, with its id, and with the route of a special job.
-async fn enqueue(
-    call: Call,
-    mut params: NewJobParams,
-) -> Result<(Call, JobId, Option<Route>), ApiError> {
-    if let Some(queue) = params.take_spread()? {
-        let request = request(&call, params)?;
+/// Enqueues a job. Returns the call in the job's context, with its id and route.
+async fn enqueue(call: Call, params: NewJob) -> Result<(Call, JobId, Route), ApiError> {
+    let With { beside: place, own } = params.own;
+    if place.spread {
+        if place.context.is_some() {
+            return Err(ApiError::invalid("context and spread: give one of them"));
+        }
+        let queue = new_job::queue_of(&own);
+        let request = request(&call, own)?;
+        let route = request.destination().clone();
         let (call, id) = spread::enqueue(call, &queue, request).await?;
-        return Ok((call, id, None));
+        return Ok((call, id, route));
     }
     let needs = (Object::Job, Operation::Create);
-    let call = call.enter(params.context.take(), needs).await?;
-    let (id, route) = enqueue_in(&call, params).await?;
+    let call = call.enter(place.context, needs).await?;
+    let (id, route) = enqueue_in(&call, own).await?;
     Ok((call, id, route))
 }
 
-/// Returns a warning if no worker listens to the queue of a route. The job is stored, so an error here is none of the call.
-async fn nobody(call: &Call, route: &Route) -> Option<String> {
-    if call.client.has_worker(route).await.unwrap_or(true) {
-        return None;
-    }
-    let group = route.group.as_ref();
-    let group = group.map(|group| format!(" of the group `{group}`"));
-    Some(format!(
-        "no worker{} runs jobs of type `{}` now; the job waits for one",
-        group.unwrap_or_default(),
-        route.script_type
-    ))
-}
-
 /// Returns the job, in the trace of the call.
-fn request(call: &Call, params: NewJobParams) -> Result<JobRequest, ApiError> {
-    let request = params.request(call)?;
+fn request(call: &Call, spec: JobSpec) -> Result<JobRequest, ApiError> {
+    let request = new_job::request(call, spec)?;
     Ok(match &call.trace {
         Some(trace) => request.trace(trace.clone()),
         None => request,
     })
 }
 
-/// The same id or idempotency key with the same parameters is the same job. Also returns the route of a job whose type is not
-/// built in, or that names a group; for an agent of each.
-async fn enqueue_in(call: &Call, params: NewJobParams) -> Result<(JobId, Option<Route>), ApiError> {
-    let (is_named, is_special) = (
-        params.id().is_some(),
-        params.is_special() || call.is_of_agent,
-    );
-    let mut request = request(call, params)?;
-    let built = is_special.then(|| request.clone().build().ok()).flatten();
-    let route = built.map(|job| job.route);
+/// The same id or idempotency key with the same parameters is the same job. Also returns its route.
+async fn enqueue_in(call: &Call, spec: JobSpec) -> Result<(JobId, Route), ApiError> {
+    let named = spec.id.as_deref().map(|id| call.job_id(id));
+    let named = named.transpose()?;
+    let is_named = named.is_some();
+    let mut request = request(call, spec)?;
+    let route = request.destination().clone();
     let id = call.idempotent_id().filter(|_| !is_named);
     if id.is_some() && call.entered.is_some() {
         let message = "Idempotency-Key: in a context the job's number is its name: give it as id";
@@ -214,8 +200,8 @@ async fn enqueue_in(call: &Call, params: NewJobParams) -> Result<(JobId, Option<
         request = request.request_digest(&call.digest);
     }
     let by_key = id.is_some();
-    match call.client.enqueue(request).await {
-        Err(Error::JobExists { id }) => {
+    match job::enqueue(call, request, named).await {
+        Err(OpError::Jobs(Error::JobExists { id })) => {
             let job = call.client.status(&id).await?;
             match job.request_digest {
                 Some(digest) if digest == call.digest => Ok((id, route)),
@@ -223,11 +209,7 @@ async fn enqueue_in(call: &Call, params: NewJobParams) -> Result<(JobId, Option<
                 None => Err(Error::JobExists { id }.into()),
             }
         }
-        answer => {
-            let id = answer?;
-            call.noted("enqueue job", id.as_str()).await?;
-            Ok((id, route))
-        }
+        answer => Ok((answer?, route)),
     }
 }
 
@@ -273,21 +255,13 @@ async fn why(call: Call, params: IdParams) -> Result<Reply<WhyView<'static>>, Ap
     Ok(Reply::borrowed(&WhyView::new(&job, state, &waits, name)))
 }
 
-/// The wait for a job.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename = "JobResultParams")]
-struct ResultParams {
-    /// Id of the job.
-    id: String,
-    /// Time to wait for its end, at most 5 minutes. Default: 0.
-    wait: Option<Span>,
-    /// Number of its context; none if it is of no context.
-    context: Option<u32>,
-}
-
-async fn result(call: Call, params: ResultParams) -> Result<Reply<JobAnswer>, ApiError> {
-    let wait = params.wait.map_or(Duration::ZERO, |span| span.0);
-    let (call, id) = call.enter_job(params.context, &params.id, READ).await?;
+async fn result(
+    mut call: Call,
+    params: With<Wait, IdParams>,
+) -> Result<Reply<JobAnswer>, ApiError> {
+    let wait = params.beside.wait.map_or(Duration::ZERO, |span| span.0);
+    let (store, id) = params.own.open(call.store, READ).await?;
+    call.store = store;
     finished(&call, &id, wait).await
 }
 

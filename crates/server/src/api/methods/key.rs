@@ -8,11 +8,11 @@ use meshwork_model::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::context::PageParams;
 use crate::api::access::{Access, new_key};
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
+use meshwork_ops::Paging;
 use meshwork_ops::number;
 use meshwork_ops::params::{moment, parse, parse_some};
 
@@ -215,7 +215,7 @@ async fn create(call: Call, params: CreateParams) -> Result<Reply<NewKey<'static
     }))
 }
 
-async fn list(call: Call, params: PageParams) -> Result<Reply<KeyList>, ApiError> {
+async fn list(call: Call, params: Paging) -> Result<Reply<KeyList>, ApiError> {
     let own = own_key(&call);
     let mut all = call.client.broker().api_keys().await?;
     // A key sees those within its rights alone.

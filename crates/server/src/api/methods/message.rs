@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
-use meshwork_ops::number;
-use meshwork_ops::params::{self, Span, parse, parse_some};
+use meshwork_ops::params::{Span, parse, parse_some};
+use meshwork_ops::{Paging, With, number};
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
@@ -212,11 +212,6 @@ pub(in crate::api) fn open_view(mut view: MessageView) -> MessageView {
 struct ListParams {
     /// Number of the context.
     context: u32,
-    /// Greatest number of messages, 1 to 1000. Default: 100.
-    #[schemars(range(min = 1, max = 1000))]
-    limit: Option<usize>,
-    /// `next` of the page before.
-    cursor: Option<String>,
 }
 
 /// Page of messages.
@@ -228,11 +223,14 @@ struct MessagePage {
     next: Option<String>,
 }
 
-async fn list(call: Call, params: ListParams) -> Result<Reply<MessagePage>, ApiError> {
-    let limit = params::limit(params.limit)?;
+async fn list(
+    call: Call,
+    params: With<Paging, ListParams>,
+) -> Result<Reply<MessagePage>, ApiError> {
+    params.beside.limit()?;
     let (context, caller) = call.context(Some(params.context)).await?;
     let all = context.messages(&caller).await?;
-    let (page, next) = params::page(all, params.cursor.as_deref(), limit)?;
+    let (page, next) = params.beside.page(all)?;
     let messages = page.into_iter().map(open_view).collect();
     Ok(Reply::new(&MessagePage { messages, next }))
 }

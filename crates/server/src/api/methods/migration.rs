@@ -4,10 +4,10 @@ use meshwork_model::api_key::Scope;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::context::PageParams;
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
+use meshwork_ops::Paging;
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
@@ -42,7 +42,7 @@ struct MigratingType {
     waiting: Option<usize>,
 }
 
-async fn list(call: Call, params: PageParams) -> Result<Reply<Migrations>, ApiError> {
+async fn list(call: Call, params: Paging) -> Result<Reply<Migrations>, ApiError> {
     let broker = call.client.broker();
     let (page, next) = params.page(broker.migrations().await?)?;
     let mut types = Vec::new();

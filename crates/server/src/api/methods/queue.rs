@@ -12,7 +12,7 @@ use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
 use meshwork_ops::params;
-use meshwork_ops::{Each, Place, queue};
+use meshwork_ops::{Each, Paging, Place, With, queue};
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
@@ -63,6 +63,9 @@ pub(in crate::api) fn methods() -> Vec<Method> {
 pub(super) const READ: (Object, Operation) = (Object::Queue, Operation::Read);
 pub(super) const CHANGE: (Object, Operation) = (Object::Queue, Operation::Update);
 
+/// Parameters with the place of their queue.
+pub(super) type InPlace<T> = With<Place, T>;
+
 /// No parameters.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "NoParams")]
@@ -71,14 +74,9 @@ pub(super) struct NoParams {}
 /// A queue.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "QueueParams")]
-pub(super) struct QueueParams {
+struct QueueParams {
     /// The queue: `TYPE`, `TYPE:group:GROUP`, or its whole key.
-    pub(super) queue: String,
-    /// Its context; none for a queue outside contexts.
-    pub(super) context: Option<u32>,
-    /// True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
-    #[serde(default)]
-    pub(super) spread: bool,
+    queue: String,
 }
 
 /// A queue to be changed.
@@ -87,32 +85,10 @@ pub(super) struct QueueParams {
 struct ChangeParams {
     /// The queue: `TYPE`, `TYPE:group:GROUP`, or its whole key.
     queue: String,
-    /// Its context; none for a queue outside contexts.
-    context: Option<u32>,
-    /// True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
-    #[serde(default)]
-    spread: bool,
     /// True to change it although it does not exist yet: no job was enqueued to it, no worker has listened to it, and it has
     /// no settings.
     #[serde(default)]
     create: bool,
-}
-
-impl ChangeParams {
-    fn parts(self) -> (QueueParams, bool) {
-        let Self {
-            queue,
-            context,
-            spread,
-            create,
-        } = self;
-        let params = QueueParams {
-            queue,
-            context,
-            spread,
-        };
-        (params, create || spread)
-    }
 }
 
 /// Refuses to change a queue that does not exist yet: its name may be wrong. The parts of a spread queue exist.
@@ -178,28 +154,17 @@ pub(super) struct QueueState {
     parts: Option<Vec<Self>>,
 }
 
-/// The place of queues.
+/// The place of queues. The keys of contexts are scanned by the call.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "QueueListParams")]
-struct ListParams {
-    /// A context, whose keys are scanned by the call; none for the queues outside contexts.
-    context: Option<u32>,
-    /// True for the parts of all spread queues, whose keys are scanned by the call.
-    #[serde(default)]
-    spread: bool,
-    /// Greatest number of queues, 1 to 1000. Default: 100.
-    #[schemars(range(min = 1, max = 1000))]
-    limit: Option<usize>,
-    /// `next` of the page before.
-    cursor: Option<String>,
-}
+struct ListParams {}
 
-async fn list(call: Call, params: ListParams) -> Result<Reply<QueueList>, ApiError> {
-    let limit = params::limit(params.limit)?;
-    let place = Place {
-        context: params.context,
-        spread: params.spread,
-    };
+async fn list(
+    call: Call,
+    params: InPlace<With<Paging, ListParams>>,
+) -> Result<Reply<QueueList>, ApiError> {
+    let (place, paging) = (params.beside, params.own.beside);
+    let limit = paging.limit()?;
     let calls = call.clone().enter_all(place, None, READ).await?;
     let age_ms = match place.is_outside() {
         true => call.found().await?.age_ms(),
@@ -208,7 +173,7 @@ async fn list(call: Call, params: ListParams) -> Result<Reply<QueueList>, ApiErr
     let read = async |call: Call, cursor: Option<String>, limit| {
         Ok::<_, ApiError>(params::page(listed(call).await?, cursor.as_deref(), limit)?)
     };
-    let page = calls.page(params.cursor.as_deref(), limit, read);
+    let page = calls.page(paging.cursor.as_deref(), limit, read);
     let (queues, next) = page.await?;
     Ok(Reply::new(&QueueList {
         queues,
@@ -231,8 +196,9 @@ async fn listed(call: Call) -> Result<Vec<ListedQueue>, ApiError> {
     Ok(queues.map(|queue| ListedQueue { context, queue }).collect())
 }
 
-async fn get(call: Call, params: QueueParams) -> Result<Reply<QueueState>, ApiError> {
-    changed(call, params, READ, async |_, _| Ok(())).await
+async fn get(call: Call, params: InPlace<QueueParams>) -> Result<Reply<QueueState>, ApiError> {
+    let at = (params.beside, params.own.queue);
+    changed(call, at, READ, async |_, _| Ok(())).await
 }
 
 /// Counts the jobs of a queue: those of its lists now, the others as the last scan found them, with its age. A call costs the
@@ -297,19 +263,13 @@ impl QueueState {
 /// interrupted change has one.
 pub(super) async fn changed<F>(
     call: Call,
-    params: QueueParams,
+    (place, queue): (Place, String),
     needs: (Object, Operation),
     change: impl Fn(Call, String) -> F,
 ) -> Result<Reply<QueueState>, ApiError>
 where
     F: Future<Output = Result<(), ApiError>>,
 {
-    let QueueParams {
-        queue,
-        context,
-        spread,
-    } = params;
-    let place = Place { context, spread };
     let calls = call.enter_all(place, Some(&queue), needs).await?;
     let states = calls.each(async |call: Call| {
         let list = call.queue(&queue)?;
@@ -323,32 +283,34 @@ where
     Ok(Reply::new(&state))
 }
 
-async fn pause(call: Call, params: ChangeParams) -> Result<Reply<QueueState>, ApiError> {
-    let (params, create) = params.parts();
+async fn pause(call: Call, params: InPlace<ChangeParams>) -> Result<Reply<QueueState>, ApiError> {
+    let InPlace { beside: place, own } = params;
+    let create = own.create || place.spread;
     let pause = async |call: Call, list: String| {
         refuse_unknown(&call, &list, create).await?;
         call.noted("pause queue", &list).await?;
         Ok(call.client.pause(&list).await?)
     };
-    changed(call, params, CHANGE, pause).await
+    changed(call, (place, own.queue), CHANGE, pause).await
 }
 
-async fn resume(call: Call, params: QueueParams) -> Result<Reply<QueueState>, ApiError> {
+async fn resume(call: Call, params: InPlace<QueueParams>) -> Result<Reply<QueueState>, ApiError> {
     let resume = async |call: Call, list: String| {
         call.noted("resume queue", &list).await?;
         Ok(call.client.resume(&list).await?)
     };
-    changed(call, params, CHANGE, resume).await
+    changed(call, (params.beside, params.own.queue), CHANGE, resume).await
 }
 
-async fn drain(call: Call, params: ChangeParams) -> Result<Reply<QueueState>, ApiError> {
-    let (params, create) = params.parts();
+async fn drain(call: Call, params: InPlace<ChangeParams>) -> Result<Reply<QueueState>, ApiError> {
+    let InPlace { beside: place, own } = params;
+    let create = own.create || place.spread;
     let drain = async |call: Call, list: String| {
         refuse_unknown(&call, &list, create).await?;
         call.noted("drain queue", &list).await?;
         Ok(call.client.start_drain(&list).await?)
     };
-    changed(call, params, CHANGE, drain).await
+    changed(call, (place, own.queue), CHANGE, drain).await
 }
 
 /// Number of deleted jobs.
@@ -365,15 +327,10 @@ struct Purged {
 /// Greatest number of jobs that one call of `queue.purge` deletes in one place.
 const MAX_PURGED: usize = 10_000;
 
-async fn purge(call: Call, params: QueueParams) -> Result<Reply<Purged>, ApiError> {
+async fn purge(call: Call, params: InPlace<QueueParams>) -> Result<Reply<Purged>, ApiError> {
     let needs = (Object::Queue, Operation::Delete);
-    let QueueParams {
-        queue,
-        context,
-        spread,
-    } = params;
-    let place = Place { context, spread };
-    let calls = call.enter_all(place, Some(&queue), needs).await?;
+    let queue = params.own.queue;
+    let calls = call.enter_all(params.beside, Some(&queue), needs).await?;
     let purged = calls.each(async |call: Call| {
         let queue = call.queue(&queue)?;
         call.noted("purge queue", &queue).await?;

@@ -8,7 +8,7 @@ use meshwork_model::sandbox::Limit;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::queue::{CHANGE, QueueParams, QueueState, changed, refuse_unknown};
+use super::queue::{CHANGE, InPlace, QueueState, changed, refuse_unknown};
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
@@ -30,11 +30,6 @@ pub(in crate::api) fn methods() -> Vec<Method> {
 struct LimitParams {
     /// The queue.
     queue: String,
-    /// Its context; none for a queue outside contexts.
-    context: Option<u32>,
-    /// True for all parts of a spread queue, `TYPE` or `TYPE:group:GROUP`.
-    #[serde(default)]
-    spread: bool,
     /// True to limit it although it does not exist yet.
     #[serde(default)]
     create: bool,
@@ -99,7 +94,11 @@ fn sandbox(
     profile.into_iter().map(Ok).chain(limits).collect()
 }
 
-async fn limit(call: Call, params: LimitParams) -> Result<Reply<QueueState>, ApiError> {
+async fn limit(call: Call, params: InPlace<LimitParams>) -> Result<Reply<QueueState>, ApiError> {
+    let InPlace {
+        beside: place,
+        own: params,
+    } = params;
     let rate = |name: &str, given: &Option<Option<String>>| {
         let rate = given.as_ref();
         let parsed = rate.map(|it| it.as_deref().map(|it| parse::<Rate>(name, it)).transpose());
@@ -122,12 +121,7 @@ async fn limit(call: Call, params: LimitParams) -> Result<Reply<QueueState>, Api
     .flatten()
     .chain(sandbox)
     .collect();
-    let (length, create) = (params.length, params.create || params.spread);
-    let queue = QueueParams {
-        queue: params.queue,
-        context: params.context,
-        spread: params.spread,
-    };
+    let (length, create) = (params.length, params.create || place.spread);
     let limit = async |call: Call, list: String| {
         refuse_unknown(&call, &list, create).await?;
         call.noted("limit queue", &list).await?;
@@ -139,5 +133,5 @@ async fn limit(call: Call, params: LimitParams) -> Result<Reply<QueueState>, Api
         }
         Ok(())
     };
-    changed(call, queue, CHANGE, limit).await
+    changed(call, (place, params.queue), CHANGE, limit).await
 }

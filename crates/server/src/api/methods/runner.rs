@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
-use meshwork_ops::params::{self, parse};
+use meshwork_ops::params::parse;
+use meshwork_ops::{Paging, With};
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
@@ -101,11 +102,6 @@ async fn get(call: Call, params: IdParams) -> Result<Reply<RunnerView>, ApiError
 struct ListParams {
     /// Number of the context.
     context: u32,
-    /// Greatest number of runners, 1 to 1000. Default: 100.
-    #[schemars(range(min = 1, max = 1000))]
-    limit: Option<usize>,
-    /// `next` of the page before.
-    cursor: Option<String>,
 }
 
 /// Page of the runners of a context.
@@ -117,11 +113,11 @@ struct RunnerList {
     next: Option<String>,
 }
 
-async fn list(call: Call, params: ListParams) -> Result<Reply<RunnerList>, ApiError> {
-    let limit = params::limit(params.limit)?;
+async fn list(call: Call, params: With<Paging, ListParams>) -> Result<Reply<RunnerList>, ApiError> {
+    params.beside.limit()?;
     let (context, caller) = call.context(Some(params.context)).await?;
     let all = context.runner_states(&caller).await?;
-    let (page, next) = params::page(all, params.cursor.as_deref(), limit)?;
+    let (page, next) = params.beside.page(all)?;
     let runners = page.iter().map(RunnerView::from).collect();
     Ok(Reply::new(&RunnerList { runners, next }))
 }

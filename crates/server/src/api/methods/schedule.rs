@@ -4,14 +4,17 @@ use meshwork::NewSchedule;
 use meshwork::view::ScheduleView;
 use meshwork_model::api_key::Scope;
 use meshwork_model::schedule::policy::{CatchUp, Overlap};
+use meshwork_model::spec::JobSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::new_job::NewJobParams;
+use super::new_job;
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
+use meshwork_ops::Paging;
 use meshwork_ops::params::{self, Span, moment, parse_some};
+use meshwork_ops::warnings::{self, Warned};
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
@@ -84,7 +87,7 @@ struct PutParams {
     /// Rule for a slot whose previous job has not ended.
     overlap: Option<String>,
     /// The job.
-    job: NewJobParams,
+    job: JobSpec,
 }
 
 /// The name of a schedule.
@@ -100,8 +103,9 @@ async fn shown(call: &Call, name: &str) -> Result<Reply<ScheduleView>, ApiError>
     Ok(Reply::new(&ScheduleView::from(&there)))
 }
 
-async fn put(call: Call, params: PutParams) -> Result<Reply<ScheduleView>, ApiError> {
-    let job = params.job.request(&call)?;
+async fn put(call: Call, params: PutParams) -> Result<Reply<Warned<ScheduleView>>, ApiError> {
+    let job = new_job::request_in(&call, "job", params.job)?;
+    let route = job.destination().clone();
     let mut request = match (&params.cron, params.every) {
         (Some(cron), None) => NewSchedule::cron(cron, job)?,
         (None, Some(every)) => NewSchedule::every(every.0, job)?,
@@ -122,23 +126,16 @@ async fn put(call: Call, params: PutParams) -> Result<Reply<ScheduleView>, ApiEr
     if let Some(rule) = parse_some::<Overlap>("overlap", params.overlap.as_deref())? {
         request = request.overlap(rule);
     }
-    call.client.schedule(&params.name)?.replace(request).await?;
-    shown(&call, &params.name).await
+    let schedule = call.client.schedule(&params.name)?;
+    schedule.replace(request).await?;
+    Ok(Reply::new(&Warned {
+        answer: ScheduleView::from(&schedule.show().await?),
+        warnings: warnings::of_stored(&call.client, [&route], call.is_of_agent).await,
+    }))
 }
 
 async fn get(call: Call, params: NameParams) -> Result<Reply<ScheduleView>, ApiError> {
     shown(&call, &params.name).await
-}
-
-/// A page of schedules.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename = "ScheduleListParams")]
-struct ListParams {
-    /// Greatest number of schedules, 1 to 1000. Default: 100. A page may have fewer, although more follow.
-    #[schemars(range(min = 1, max = 1000))]
-    limit: Option<usize>,
-    /// `next` of the page before.
-    cursor: Option<String>,
 }
 
 /// Page of schedules.
@@ -150,14 +147,14 @@ struct SchedulePage {
     next: Option<String>,
 }
 
-async fn list(call: Call, params: ListParams) -> Result<Reply<SchedulePage>, ApiError> {
-    let limit = params::limit(params.limit)?;
+async fn list(call: Call, page: Paging) -> Result<Reply<SchedulePage>, ApiError> {
+    let limit = page.limit()?;
     let step = async |from: u64| {
         let page = call.client.schedules(from).await?;
         let schedules = page.schedules.iter().map(ScheduleView::from);
         Ok((schedules.collect(), page.next))
     };
-    let cursor = params.cursor.as_deref();
+    let cursor = page.cursor.as_deref();
     // One step, so that a call costs the same in a large store.
     let (schedules, next) = params::scanned(cursor, limit, 1, step).await?;
     Ok(Reply::new(&SchedulePage { schedules, next }))

@@ -8,10 +8,10 @@ use meshwork_model::worker_request::WorkerRequest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::context::PageParams;
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
+use meshwork_ops::Paging;
 use meshwork_ops::params::Span;
 
 /// Default of the wait until a worker has obeyed: the renewal of a usual lease takes less.
@@ -77,9 +77,9 @@ struct Obeyed {
     result: &'static str,
 }
 
-async fn list(call: Call, params: PageParams) -> Result<Reply<WorkerList>, ApiError> {
+async fn list(call: Call, page: Paging) -> Result<Reply<WorkerList>, ApiError> {
     let found = call.found().await?;
-    let (workers, next) = params.page(found.workers.iter().cloned())?;
+    let (workers, next) = page.page(found.workers.iter().cloned())?;
     Ok(Reply::new(&WorkerList {
         workers,
         next,
