@@ -37,6 +37,11 @@ impl<C: Clone, T: Send + 'static> PipelinedReads<C, T> {
         self.waits.all.len()
     }
 
+    /// Returns true if no read is open.
+    pub fn is_empty(&self) -> bool {
+        self.waits.all.is_empty()
+    }
+
     /// Adds a read behind the others. It is sent when [`Self::next`] is polled.
     pub fn push<F>(&mut self, wait: impl FnOnce(C) -> F)
     where
@@ -63,7 +68,7 @@ impl<C: Clone, T: Send + 'static> PipelinedReads<C, T> {
         E: Future<Output = Result<(), Error>>,
     {
         let mut answered = 0;
-        while self.len() > 0 {
+        while !self.is_empty() {
             match end(self.conn.clone()).await {
                 Ok(()) => answered += 1,
                 Err(error) => tracing::debug!(%error, "read not unblocked: it ends by its timeout"),

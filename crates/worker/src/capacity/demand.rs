@@ -37,6 +37,12 @@ pub struct Demand {
     seen: Notify,
 }
 
+impl Default for Demand {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Demand {
     /// Creates a demand that asks for nothing.
     #[must_use]
