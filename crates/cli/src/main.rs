@@ -27,6 +27,7 @@ mod scope;
 mod single;
 pub(crate) mod telemetry;
 mod timing_args;
+mod whole_id;
 mod words;
 
 use std::process::ExitCode;

@@ -45,6 +45,20 @@ fn day(year: i64, month: i64, of_month: i64) -> i64 {
     era * ERA + of_era * 365 + of_era / 4 - of_era / 100 + of_year - TO_1970
 }
 
+/// Returns a duration in its two greatest units, as `59 min 58 s`.
+#[must_use]
+pub fn duration(ms: u64) -> String {
+    let seconds = ms / 1000;
+    match seconds {
+        0 => format!("{ms} ms"),
+        1..10 => format!("{seconds}.{} s", ms % 1000 / 100),
+        10..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
+        3600..86_400 => format!("{} h {:02} min", seconds / 3600, seconds / 60 % 60),
+        _ => format!("{} d {:02} h", seconds / 86_400, seconds / 3600 % 24),
+    }
+}
+
 /// Parses a UTC time to milliseconds since 1970: `2026-01-31`, `2026-01-31T12:00:00Z` or with decimals of a second.
 /// Returns `None` for other texts.
 #[must_use]
@@ -183,6 +197,15 @@ mod tests {
         assert_eq!(parse_iso("1970-01-01T00:00:01Z"), Some(1000));
         assert_eq!(parse_iso("1970-01-01T00:00:00.25Z"), Some(250));
         assert_eq!(parse_iso("1970-01-01T00:00:00.123456Z"), Some(123));
+    }
+
+    #[test]
+    fn durations_have_two_units() {
+        let durations = [5, 1500, 61_000, 3_660_000, 90_000_000].map(duration);
+        assert_eq!(
+            durations,
+            ["5 ms", "1.5 s", "1 min 01 s", "1 h 01 min", "1 d 01 h"]
+        );
     }
 
     #[test]

@@ -101,7 +101,7 @@ impl<P: Protocol> Engine<P> {
             config,
             log_folders: Arc::new(log_folders),
             in_flight: InFlight::default(),
-            demand: Arc::new(Demand::new()),
+            demand: Arc::new(Demand::default()),
             registered: watch::Sender::new(None),
             lacks: watch::Sender::default(),
             rights_due: AtomicBool::new(true),

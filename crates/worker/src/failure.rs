@@ -8,6 +8,9 @@ const MAX_PART: usize = 4 * 1024;
 /// Greatest length of an error in a log line, in bytes: people read it, and collectors cut long lines.
 const MAX_LOGGED: usize = 4 * 1024;
 
+/// Target of its log lines, in filters as those of RUST_LOG.
+const TARGET: &str = "meshwork::failure";
+
 /// Reason of a failed run.
 #[derive(Debug, Clone)]
 pub struct Reason {
@@ -57,9 +60,9 @@ impl Reason {
         let (kind, error) = (self.kind.as_str(), start(&self.message, MAX_LOGGED));
         let detail = Some(self.detail.as_str()).filter(|detail| !detail.is_empty());
         match (self.kind, runs_again) {
-            (FailureKind::Stopped, _) => tracing::info!(error, "job stopped"),
-            (FailureKind::Snoozed, true) => tracing::info!(error, "job snoozed"),
-            _ => tracing::warn!(kind, error, detail, runs_again, "job failed"),
+            (FailureKind::Stopped, _) => tracing::info!(target: TARGET, error, "job stopped"),
+            (FailureKind::Snoozed, true) => tracing::info!(target: TARGET, error, "job snoozed"),
+            _ => tracing::warn!(target: TARGET, kind, error, detail, runs_again, "job failed"),
         }
     }
 }

@@ -7,6 +7,9 @@ use meshwork_model::route::Priority;
 use meshwork_model::trace::TraceContext;
 use tracing::Span;
 
+/// Target of its log lines, in filters as those of RUST_LOG.
+const TARGET: &str = "meshwork::span";
+
 /// A job or action in the log. Fields that its protocol does not have are left out.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Subject<'a> {
@@ -29,6 +32,7 @@ impl Subject<'_> {
     /// lines within it have the fields. The worker adds the attempt.
     pub fn run(&self, worker: &str, trace: Option<TraceContext>) -> (Span, Option<TraceContext>) {
         let span = tracing::error_span!(
+            target: TARGET,
             "job",
             job = self.job,
             r#type = self.kind,
@@ -48,6 +52,7 @@ impl Subject<'_> {
     /// Logs that the job was enqueued.
     pub fn enqueued(&self) {
         tracing::info!(
+            target: TARGET,
             job = self.job,
             r#type = self.kind,
             queue = self.queue,
@@ -73,14 +78,16 @@ pub fn of_run(claimed: &Claimed, worker: &str) -> (Span, Option<TraceContext>) {
     };
     let (span, trace) = subject.run(worker, trace);
     if let Some(fault) = fault {
-        span.in_scope(|| tracing::warn!(%fault, "trace context ignored: not valid"));
+        span.in_scope(
+            || tracing::warn!(target: TARGET, %fault, "trace context ignored: not valid"),
+        );
     }
     (span, trace)
 }
 
 /// Logs that the job of the current span was claimed.
 pub(crate) fn dequeued() {
-    tracing::info!("job dequeued");
+    tracing::info!(target: TARGET, "job dequeued");
 }
 
 /// Adds the attempt to the current span, if it is known only at the end of the run.

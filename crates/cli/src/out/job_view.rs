@@ -99,7 +99,7 @@ fn failed_attempts(job: &Job) -> Vec<(String, String)> {
 
 /// Prints one line of a job's description.
 pub(crate) fn line(name: &str, value: &str, out: &mut Out) -> Result<(), OutError> {
-    out.line(format_args!("{name:12} {}", crate::out::printable(value)))
+    out.line(format_args!("{name:12} {}", crate::out::indented(value)))
 }
 
 /// Prints a job in a state for people, a line per field that is set. `queue`: the name of its queue.

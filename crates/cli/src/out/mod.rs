@@ -26,7 +26,7 @@ pub(crate) use note::{note, notes_as_json, script_note, warn};
 pub(crate) use progress::Progress;
 pub(crate) use row::Row;
 pub(crate) use table::{Column, Table};
-pub(crate) use text::{one_line, printable, show_raw, visible, with_cut_words};
+pub(crate) use text::{indented, one_line, printable, show_raw, visible, with_cut_words};
 
 /// Errors of output.
 #[derive(Debug, thiserror::Error)]

@@ -12,8 +12,20 @@ const MAX_CELL: usize = 100;
 const GAP: u16 = 2;
 /// Width to which the last column is cut before others are omitted, in columns: the first words of an error.
 const LAST: usize = 22;
-/// Name of a column that is not cut, since users copy it.
-const WHOLE: &str = "id";
+/// Width to which it is cut when nothing else can be spared.
+const LEAST: usize = 8;
+/// Columns that stay in every terminal: what has become of the thing, and when it goes on.
+const KEPT: [&str; 8] = [
+    "state", "status", "error", "result", "outcome", "reason", "next", "next run",
+];
+/// Columns whose end is cut first: commands take the unique beginning of an id.
+const IDS: [&str; 5] = ["id", "job", "worker", "last job", "public key"];
+/// Least width of an id, in columns; more where ids begin alike.
+const ID: usize = 9;
+/// Columns whose middle is cut next: beginning and end tell names and files apart.
+const NAMES: [&str; 6] = ["file", "name", "queue", "route", "list", "host"];
+/// Least width of a name, in columns.
+const NAME: usize = 13;
 
 /// Table builder.
 pub(crate) struct Table {
@@ -21,6 +33,8 @@ pub(crate) struct Table {
     rows: Vec<Vec<String>>,
     /// Names of columns that a narrow terminal does not need, the least needed first.
     optional: &'static [&'static str],
+    /// Greatest width to which ids are kept apart by their beginnings; longer ones are cut in the middle.
+    apart: usize,
 }
 
 /// Name of a column, and `true` for numbers.
@@ -65,6 +79,7 @@ impl Table {
             columns: columns.into_iter().collect(),
             rows: Vec::new(),
             optional: &[],
+            apart: usize::MAX,
         }
     }
 
@@ -80,36 +95,113 @@ impl Table {
         self.rows.push(cells.into_iter().map(cell).collect());
     }
 
-    /// Omits columns until the table fits into this width: the optional ones, then the others from the right. The first
-    /// and the last one stay.
+    /// Fits the table into this width: omits optional columns, cuts the last one, ids and names, and omits others at last.
     fn narrow(&mut self, width: usize) {
-        while self.width() > width && self.columns.len() > 2 {
-            let mut optional = self.optional.iter();
-            let named = |name: &&str| self.columns.iter().position(|column| column.name == *name);
-            let at = optional.find_map(named).unwrap_or(self.columns.len() - 2);
-            self.columns.remove(at);
-            for row in &mut self.rows {
-                row.remove(at);
+        self.apart = ID.max(width / 3);
+        for name in self.optional {
+            let at = self.columns.iter().position(|column| column.name == *name);
+            if let Some(at) = at.filter(|_| self.least(Self::with_whole_ids) > width) {
+                self.omit(at);
             }
+        }
+        while self.least(Self::with_cut_ids) > width {
+            let others = 1..self.columns.len().saturating_sub(1);
+            let is_kept = |at: &usize| KEPT.contains(&&*self.columns[*at].name);
+            let Some(at) = others.rev().find(|at| !is_kept(at)) else {
+                break;
+            };
+            self.omit(at);
+        }
+        let last = self.columns.len().saturating_sub(1);
+        let mut over = self.width().saturating_sub(width);
+        over -= self.cut(last, over, LAST);
+        for of in [&IDS[..], &NAMES[..]] {
+            for at in 0..self.columns.len() {
+                if of.contains(&&*self.columns[at].name.to_lowercase()) {
+                    over -= self.cut(at, over, self.with_cut_ids(at));
+                }
+            }
+        }
+        self.cut(last, over, LEAST);
+    }
+
+    fn omit(&mut self, at: usize) {
+        self.columns.remove(at);
+        for row in &mut self.rows {
+            row.remove(at);
         }
     }
 
-    /// Returns the least width of the table, with the last column cut.
-    fn width(&self) -> usize {
-        let last = self.columns.len().saturating_sub(1);
-        let column = |(at, column): (usize, &Column)| {
-            let cells = self.rows.iter().map(|row| measure_text_width(&row[at]));
-            let widest = cells
-                .max()
-                .unwrap_or(0)
-                .max(measure_text_width(&column.name));
-            match at == last && column.name != WHOLE {
-                true => widest.min(LAST),
-                false => widest,
-            }
+    /// Cuts a column by up to this many columns of the terminal, to no less than `least`. Returns by how many.
+    fn cut(&mut self, at: usize, over: usize, least: usize) -> usize {
+        let widest = self.widest(at);
+        let width = widest.saturating_sub(over).max(least).min(widest);
+        let name = self.columns[at].name.to_lowercase();
+        let is_id = IDS.contains(&&*name) && self.unique(at) <= width;
+        let is_last = at + 1 == self.columns.len() && !IDS.contains(&&*name);
+        for row in &mut self.rows {
+            row[at] = match !is_id && !is_last {
+                true => cut_middle(&row[at], width),
+                false => truncate_str(&row[at], width, "…").into_owned(),
+            };
+        }
+        widest - width
+    }
+
+    /// Returns the width of a column.
+    fn widest(&self, at: usize) -> usize {
+        let cells = self.rows.iter().map(|row| measure_text_width(&row[at]));
+        let name = measure_text_width(&self.columns[at].name);
+        cells.max().unwrap_or(0).max(name)
+    }
+
+    /// Returns the least width of a column whose ids and names are whole.
+    fn with_whole_ids(&self, at: usize) -> usize {
+        match at + 1 == self.columns.len() {
+            true => self.widest(at).min(LAST),
+            false => self.widest(at),
+        }
+    }
+
+    /// Returns the least width of a column.
+    fn with_cut_ids(&self, at: usize) -> usize {
+        let name = self.columns[at].name.to_lowercase();
+        let least = match &*name {
+            name if IDS.contains(&name) => self.unique(at).clamp(ID, self.apart),
+            name if NAMES.contains(&name) => NAME,
+            _ if at + 1 == self.columns.len() => LEAST,
+            _ => usize::MAX,
         };
-        let widths = self.columns.iter().enumerate().map(column);
-        widths.sum::<usize>() + last * usize::from(GAP)
+        self.widest(at).min(least)
+    }
+
+    /// Returns the width in which the cut cells of a column differ, with the sign of the cut.
+    fn unique(&self, at: usize) -> usize {
+        let mut cells: Vec<&str> = self.rows.iter().map(|row| row[at].as_str()).collect();
+        cells.sort_unstable();
+        cells.dedup();
+        let alike = |pair: &[&str]| {
+            let same = pair[0].chars().zip(pair[1].chars());
+            same.take_while(|(a, b)| a == b).count()
+        };
+        let most = cells.windows(2).map(alike).max().unwrap_or(0);
+        most + 2
+    }
+
+    /// Returns the least width of the table, by those of its columns.
+    fn least(&self, of: fn(&Self, usize) -> usize) -> usize {
+        let widths = (0..self.columns.len()).map(|at| of(self, at));
+        widths.sum::<usize>() + self.gaps()
+    }
+
+    /// Returns the width of the table.
+    fn width(&self) -> usize {
+        let widths = (0..self.columns.len()).map(|at| self.widest(at));
+        widths.sum::<usize>() + self.gaps()
+    }
+
+    fn gaps(&self) -> usize {
+        self.columns.len().saturating_sub(1) * usize::from(GAP)
     }
 
     /// Returns the table as text; with a width, no line is longer.
@@ -163,6 +255,25 @@ impl Table {
     }
 }
 
+/// Cuts the middle of a text.
+fn cut_middle(text: &str, width: usize) -> String {
+    if measure_text_width(text) <= width {
+        return text.to_owned();
+    }
+    let start = truncate_str(text, width.saturating_sub(1).div_ceil(2), "").into_owned();
+    let mut end: Vec<char> = Vec::new();
+    let mut left = width.saturating_sub(1 + measure_text_width(&start));
+    for c in text.chars().rev() {
+        let of = measure_text_width(c.encode_utf8(&mut [0; 4]));
+        if of > left {
+            break;
+        }
+        left -= of;
+        end.push(c);
+    }
+    format!("{start}…{}", end.iter().rev().collect::<String>())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,17 +323,16 @@ mod tests {
             ]);
             table
         };
-        let drawn = table().drawn(Some(80));
-        assert!(
-            drawn.lines().all(|line| measure_text_width(line) <= 80),
-            "{drawn}"
-        );
-        let head: Vec<_> = drawn.lines().next().unwrap().split_whitespace().collect();
-        assert_eq!(head, ["id", "state", "type", "error"], "{drawn}");
-        assert!(
-            drawn.contains("cccc33334444") && drawn.contains("ValueError: the part"),
-            "{drawn}"
-        );
+        for width in [80, 60, 40] {
+            let drawn = table().drawn(Some(width));
+            let fits = |line: &str| measure_text_width(line) <= width.into();
+            assert!(drawn.lines().all(fits), "{drawn}");
+            for part in ["state", "cancelled", "error", "ValueEr", "0000aaaa"] {
+                assert!(drawn.contains(part), "{width}: {part}: {drawn}");
+            }
+            assert!(!drawn.contains("created"), "{drawn}");
+        }
+        assert!(table().drawn(Some(80)).contains("ValueError: the part"));
         let drawn = table().drawn(Some(20));
         assert!(
             drawn.lines().all(|line| measure_text_width(line) <= 20),
@@ -233,12 +343,26 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_not_cut() {
-        let names = ["type", "host", "id"];
+    fn a_cut_id_has_its_unique_beginning_and_a_name_its_end() {
+        let names = ["file", "id", "state"];
         let mut table = Table::new(Column::named(names, &[]));
-        let id = "worker.6169.ca545d4e98590fd6.and-more";
-        table.row(["python", "a-host-with-a-long-name.example", id]);
-        let drawn = table.drawn(Some(60));
-        assert!(drawn.contains(id) && !drawn.contains("example"), "{drawn}");
+        let name = "reports/of/the/year/2026/november/and/its/last/days/the-last-one.py";
+        for end in ["a-1", "b-2"] {
+            table.row([
+                name,
+                &format!("worker.6169.ca545d4e98590fd6.{end}-and-more"),
+                "running",
+            ]);
+        }
+        let drawn = table.drawn(Some(100));
+        assert!(
+            drawn.contains("fd6.a") && drawn.contains("fd6.b"),
+            "{drawn}"
+        );
+        assert!(
+            drawn.contains("reports/of/") && drawn.contains("one.py"),
+            "{drawn}"
+        );
+        assert_eq!(drawn.matches("running").count(), 2, "{drawn}");
     }
 }

@@ -37,6 +37,11 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// Returns the text without control characters, its further lines indented: no line of it looks like one of the command's.
+pub(crate) fn indented(text: &str) -> String {
+    printable(text).replace('\n', "\n             ")
+}
+
 /// Returns the text with its control characters in a visible form, as `\u{1b}`.
 pub(crate) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
@@ -100,6 +105,12 @@ pub(crate) fn with_cut_words(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn further_lines_are_indented() {
+        let text = indented("boom\nstate        finished");
+        assert_eq!(text, "boom\n             state        finished");
+    }
 
     #[test]
     fn no_text_commands_the_terminal() {

@@ -46,14 +46,14 @@ fn reasons(job: &Job, waits: &[WaitReason], queue_name: impl Fn(&str) -> String)
     match job.status() {
         Some(Status::Finished) => return vec!["it ended without an error".to_owned()],
         Some(Status::Error) => return vec![masked(job.error.as_deref().unwrap_or_default())],
-        Some(Status::Started) => {
+        Some(Status::Started) if waits.is_empty() => {
             let worker = job.worker.as_deref().unwrap_or("a worker");
             return vec![format!("{worker} runs it")];
         }
         _ => {}
     }
     if waits.is_empty() {
-        return vec!["a worker has prefetched it, and runs other jobs".to_owned()];
+        return vec!["a worker takes it now".to_owned()];
     }
     let text = |reason: &WaitReason| reason.text(&queue_name);
     waits.iter().map(text).collect()

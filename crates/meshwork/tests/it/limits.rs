@@ -196,8 +196,13 @@ async fn what_is_set_aside_is_free_without_the_limit(client: Client) {
         client.enqueue(request(id).key("k")).await.unwrap();
     }
     assert_eq!(ids(&client, 9).await, ["j1"]);
-    let key = "k".to_owned();
-    assert_eq!(waits(&client, "j3").await, [Blocker::Key { key, ahead: 1 }]);
+    let waits_for = Blocker::Key {
+        key: "k".to_owned(),
+        ahead: 1,
+        full: Some(1),
+        rate: None,
+    };
+    assert_eq!(waits(&client, "j3").await, [waits_for]);
     let listed = client.queues().await.unwrap();
     assert_eq!((listed[0].waiting, listed[0].set_aside), (0, 2));
     let none = [Set::KeyConcurrency(None), Set::KeyRate(None)];

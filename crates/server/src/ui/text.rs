@@ -100,19 +100,6 @@ pub(super) fn number(number: u64) -> String {
     out
 }
 
-/// A duration in its two greatest units.
-pub(super) fn duration(ms: u64) -> String {
-    let seconds = ms / 1000;
-    match seconds {
-        0 => format!("{ms} ms"),
-        1..10 => format!("{seconds}.{} s", ms % 1000 / 100),
-        10..60 => format!("{seconds} s"),
-        60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
-        3600..86_400 => format!("{} h {:02} min", seconds / 3600, seconds / 60 % 60),
-        _ => format!("{} d {:02} h", seconds / 86_400, seconds / 3600 % 24),
-    }
-}
-
 /// A duration in its greatest unit.
 pub(super) fn rough(ms: u64) -> String {
     let seconds = ms / 1000;
@@ -169,15 +156,10 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_durations() {
+    fn numbers_have_groups_of_digits() {
         assert_eq!(
             [0, 999, 1000, 1_234_567].map(number),
             ["0", "999", "1,000", "1,234,567"]
-        );
-        let durations = [5, 1500, 61_000, 3_660_000, 90_000_000].map(duration);
-        assert_eq!(
-            durations,
-            ["5 ms", "1.5 s", "1 min 01 s", "1 h 01 min", "1 d 01 h"]
         );
     }
 

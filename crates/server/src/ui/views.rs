@@ -6,12 +6,13 @@ use maud::{Markup, html};
 use meshwork::view::JobSummary;
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::time;
+use meshwork_model::time::duration;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::caller::Caller;
 use super::parts::job_state;
-use super::text::{cell, cell_of, duration, number, when};
+use super::text::{cell, cell_of, number, when};
 use crate::api::{ApiError, Code};
 
 /// A job in a list.
@@ -113,6 +114,8 @@ pub(super) struct Attempt {
 pub(super) struct Why {
     pub(super) state: String,
     pub(super) reasons: Vec<String>,
+    /// Reasons of a wait, for programs.
+    pub(super) waits: Vec<serde::de::IgnoredAny>,
 }
 
 /// A queue.

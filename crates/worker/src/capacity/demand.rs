@@ -39,14 +39,6 @@ pub struct Demand {
 
 impl Default for Demand {
     fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Demand {
-    /// Creates a demand that asks for nothing.
-    #[must_use]
-    pub fn new() -> Self {
         Self {
             want: watch::Sender::default(),
             claims: watch::Sender::new(0),
@@ -54,7 +46,9 @@ impl Demand {
             seen: Notify::new(),
         }
     }
+}
 
+impl Demand {
     /// Waits until slots are free, the last claim found the queues empty, and `list` is not blocked.
     pub(crate) async fn wait_for_demand(&self, list: &str) {
         let mut want = self.want.subscribe();
@@ -200,7 +194,8 @@ mod tests {
 
     #[test]
     fn a_list_is_held_until_a_claim_is_told_otherwise() {
-        let (demand, mut holds, now) = (Demand::new(), BlockedQueues::default(), Instant::now());
+        let (demand, mut holds, now) =
+            (Demand::default(), BlockedQueues::default(), Instant::now());
         demand.tell(true);
         let waits = |list: &str| demand.wait_for_demand(list).now_or_never().is_none();
         let hold = |list: &str, ms| (list.to_owned(), Duration::from_millis(ms));

@@ -1,5 +1,7 @@
 //! inspect: reads jobs. Changes nothing, and never scans all keys in one call.
 
+use std::collections::BTreeSet;
+
 use meshwork_macros::boxed;
 use meshwork_model::job::{Job, field};
 use meshwork_model::keys::context::{ContextKeys, Counter};
@@ -13,6 +15,8 @@ use crate::verb::{Fields, MAX_ITEMS, at_most, job};
 
 /// Number of keys in each step of a scan.
 pub(crate) const SCAN_COUNT: usize = 500;
+/// Greatest number of pages in which a beginning of an id is searched: half a million keys.
+const MOST_PAGES: usize = 1000;
 
 /// A page of jobs.
 #[derive(Debug, Clone, Default)]
@@ -126,6 +130,38 @@ impl Broker {
             jobs.extend(self.summaries(chunk).await?.into_iter().flatten());
         }
         Ok(JobPage { jobs, next })
+    }
+
+    /// Returns up to `most` ids that begin with this text, in no order. Reads up to 1,000 pages of keys.
+    ///
+    /// # Errors
+    /// The server refuses a call.
+    #[boxed]
+    pub async fn ids_beginning(&self, text: &str, most: usize) -> Result<Vec<JobId>, Error> {
+        let pattern = format!(
+            "{}*",
+            glob_literal(&self.keys.job_hash_key(&JobId::foreign(text.to_owned())))
+        );
+        let (mut from, mut found) = (0, BTreeSet::new());
+        for _ in 0..MOST_PAGES {
+            let mut scan = redis::cmd("SCAN");
+            scan.arg(from).arg("MATCH").arg(&pattern);
+            scan.arg("COUNT").arg(SCAN_COUNT).arg("TYPE").arg("hash");
+            let scanned = self.ask::<(u64, Vec<Vec<u8>>)>("inspect", &scan).await;
+            let (next, keys) = match (scanned, self.keys.context()) {
+                (Err(error), Some(context)) if error.is_denied() => {
+                    self.indexed(context, from).await?
+                }
+                (scanned, _) => scanned?,
+            };
+            let ids = texts(keys).filter_map(|key| self.keys.job_of_key(&key));
+            found.extend(ids.filter(|id| id.as_str().starts_with(text)));
+            from = next;
+            if from == 0 || found.len() >= most {
+                break;
+            }
+        }
+        Ok(found.into_iter().take(most).collect())
     }
 
     /// Returns a page of the index of a context's jobs, for a user who may not scan.

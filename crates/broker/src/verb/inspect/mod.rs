@@ -10,3 +10,4 @@ pub(crate) mod prerequisites;
 pub(crate) mod retained;
 pub(crate) mod stream;
 pub(crate) mod summaries;
+pub(crate) mod whereabouts;

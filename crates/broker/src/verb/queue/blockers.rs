@@ -24,6 +24,10 @@ pub enum Blocker {
         key: String,
         /// Number of jobs before it in the backlog.
         ahead: usize,
+        /// Number of its jobs that run, if they are as many as may.
+        full: Option<u64>,
+        /// The rate of each key, and the time until the key's next start in milliseconds, if it has to wait.
+        rate: Option<(Rate, u64)>,
     },
     /// The queue has reached its concurrency: this many of its jobs run.
     Concurrency(u64),
@@ -59,22 +63,37 @@ impl Broker {
             rank.arg(self.keys.backlog(&JobKeys::of_key(&list, key)))
                 .arg(&job.id);
             let ahead: Option<usize> = self.ask("waits", &rank).await?;
-            let key = key.clone();
-            waits.extend(ahead.map(|ahead| Blocker::Key { key, ahead }));
+            if let Some(ahead) = ahead {
+                let of_key = JobKeys::of_key(queue, key);
+                waits.push(Blocker::Key {
+                    key: key.clone(),
+                    ahead,
+                    full: self.full(&of_key, set.key_concurrency).await?,
+                    rate: self.next_start(&of_key, set.key_rate).await?,
+                });
+            }
         }
-        if let Some(most) = set.concurrency {
-            let slots = redis::cmd("ZCARD").arg(self.keys.slots(queue)).to_owned();
-            let taken: u64 = self.ask("waits", &slots).await?;
-            waits.extend((taken >= most).then_some(Blocker::Concurrency(most)));
-        }
-        if let Some(rate) = set.rate {
-            let state = redis::cmd("GET")
-                .arg(self.keys.rate_state(queue))
-                .to_owned();
-            let kept: Option<Vec<u8>> = self.ask("waits", &state).await?;
-            let ms = rate.wait_ms(&text(kept.unwrap_or_default()), self.now().await?);
-            waits.extend((ms > 0).then_some(Blocker::Rate(rate, ms)));
-        }
+        let full = self.full(queue, set.concurrency).await?;
+        waits.extend(full.map(Blocker::Concurrency));
+        let start = self.next_start(queue, set.rate).await?;
+        waits.extend(start.map(|(rate, ms)| Blocker::Rate(rate, ms)));
         Ok(waits)
+    }
+
+    /// Returns the limit of a queue or key if as many jobs run.
+    async fn full(&self, of: &str, most: Option<u64>) -> Result<Option<u64>, Error> {
+        let Some(most) = most else { return Ok(None) };
+        let slots = redis::cmd("ZCARD").arg(self.keys.slots(of)).to_owned();
+        let taken: u64 = self.ask("waits", &slots).await?;
+        Ok((taken >= most).then_some(most))
+    }
+
+    /// Returns the rate of a queue or key, with the milliseconds until its next start, if that is not now.
+    async fn next_start(&self, of: &str, rate: Option<Rate>) -> Result<Option<(Rate, u64)>, Error> {
+        let Some(rate) = rate else { return Ok(None) };
+        let state = redis::cmd("GET").arg(self.keys.rate_state(of)).to_owned();
+        let kept: Option<Vec<u8>> = self.ask("waits", &state).await?;
+        let ms = rate.wait_ms(&text(kept.unwrap_or_default()), self.now().await?);
+        Ok((ms > 0).then_some((rate, ms)))
     }
 }

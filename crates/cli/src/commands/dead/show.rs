@@ -12,6 +12,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::job_view;
 use crate::out::printable;
+use crate::whole_id::whole_id;
 
 /// Show a dead letter: reason and time of its death, attempts, error and output
 #[derive(Debug, Clone, clap::Args)]
@@ -30,7 +31,8 @@ struct Letter<'a> {
 
 impl Show {
     pub(super) async fn run(&self, context: &mut App, store: &Store) -> Result<Exit, CommandError> {
-        let letter = store.client.dead_letter(&self.id).await?;
+        let id = whole_id(&store.client, &self.id).await?;
+        let letter = store.client.dead_letter(&id).await?;
         let (died_at, job) = (time::iso(letter.at_ms), &letter.job);
         if context.out.is_json() {
             context.out.json(&Letter {

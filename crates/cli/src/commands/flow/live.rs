@@ -8,7 +8,7 @@ use meshwork::flow::graph;
 use meshwork::flow::{FlowView, JobView, Plan};
 use meshwork_model::flow::{Dag, JobState};
 
-use crate::out::note;
+use crate::out::{note, one_line};
 
 /// Progress display.
 pub(super) struct Live {
@@ -42,13 +42,8 @@ impl Live {
         let (height, width) = term.size();
         // The last line stays empty, since a full screen scrolls.
         let room = usize::from(height).saturating_sub(2).max(1);
-        let text = tree(&self.plan, view, usize::from(width.max(20)) - 1);
-        let mut lines: Vec<&str> = text.lines().collect();
-        let more = format!("… {} more lines", lines.len().saturating_sub(room) + 1);
-        if lines.len() > room {
-            lines.truncate(room - 1);
-            lines.push(&more);
-        }
+        let text = drawing(&self.plan, view, (usize::from(width.max(20)) - 1, room));
+        let lines: Vec<&str> = text.lines().take(room).collect();
         // Write errors are ignored, since the flow continues without its terminal.
         term.clear_last_lines(self.drawn).ok();
         self.drawn = lines.len();
@@ -67,8 +62,76 @@ impl Live {
     }
 }
 
+/// Returns a flow in at most `room` lines: its tree, the counts of its jobs, and if the tree leaves jobs out, what has
+/// failed and what runs. A tree that leaves no room for these is reduced to its first line.
+pub(super) fn drawing(plan: &Plan, view: &FlowView, (width, room): (usize, usize)) -> String {
+    let tree = tree(plan, view, width);
+    let lines = tree.lines().count();
+    let is_whole = lines > plan.jobs.len();
+    let text = match lines < if is_whole { room } else { room.div_ceil(2) } {
+        true => tree.as_str(),
+        false => tree.split_inclusive('\n').next().unwrap_or_default(),
+    };
+    let used = text.lines().count() + 1;
+    let window = match is_whole && text.len() == tree.len() {
+        true => String::new(),
+        false => window(view, (width, room.saturating_sub(used))),
+    };
+    format!("{text}{}\n{window}", one_line(&counts(view), width))
+}
+
+/// Returns the jobs that have failed and those that run, in at most `room` lines.
+fn window(view: &FlowView, (width, room): (usize, usize)) -> String {
+    let of = |status| view.jobs.iter().filter(move |job| job.status == status);
+    let shown: Vec<_> = of("error").chain(of("started")).collect();
+    let fits = match shown.len() > room {
+        true => room.saturating_sub(1),
+        false => shown.len(),
+    };
+    let mut text = String::new();
+    for job in &shown[..fits] {
+        text.push_str(&one_line(&format!("{}: {}", job.name, state(job)), width));
+        text.push('\n');
+    }
+    if fits < shown.len() {
+        text.push_str(&format!("… {} more\n", shown.len() - fits));
+    }
+    text
+}
+
+/// The words of a count, in the order in which they are printed.
+const COUNTED: [(&str, &str); 7] = [
+    ("error", "failed"),
+    ("started", "running"),
+    ("ready", "queued"),
+    ("waiting", "waiting"),
+    ("finished", "finished"),
+    ("skipped", "skipped"),
+    ("stopped", "cancelled"),
+];
+
+/// Returns the number of jobs in each state, and of the items of each `foreach` that runs.
+fn counts(view: &FlowView) -> String {
+    let number = |status: &str| view.jobs.iter().filter(|job| job.status == status).count();
+    let counts = COUNTED.map(|(status, word)| (number(status), word));
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    let jobs = counts.map(|(count, word)| format!("{count} {word}"));
+    let running = view
+        .jobs
+        .iter()
+        .filter(|job| job.status == "started" && !job.items.is_empty());
+    let items = running.map(|job| format!("{} {}", job.name, items(job)));
+    jobs.chain(items).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the number of finished items of a `foreach`.
+fn items(job: &JobView) -> String {
+    let finished = job.items.iter().filter(|item| item.status == "finished");
+    format!("{} of {} items finished", finished.count(), job.items.len())
+}
+
 /// Returns a flow as a tree of its jobs, each with a sign for its status.
-pub(super) fn tree(plan: &Plan, view: &FlowView, width: usize) -> String {
+fn tree(plan: &Plan, view: &FlowView, width: usize) -> String {
     let name = |number: usize| plan.jobs[number].name.to_string();
     let status = |number: usize| JobState {
         status: view
@@ -93,21 +156,79 @@ fn shown(status: &str) -> &str {
 
 /// Returns the state of a job in words.
 fn state(job: &JobView) -> String {
-    let ended = |status: &str| {
-        job.items
-            .iter()
-            .filter(|item| item.status == status)
-            .count()
-    };
     match (&job.error, &job.question) {
         (Some(error), _) => format!("{}: {error}", job.status),
         (_, Some(question)) => format!("asks: {question}"),
         _ if job.items.is_empty() => job.status.to_owned(),
-        _ => format!(
-            "{}, {} of {} items finished",
-            job.status,
-            ended("finished"),
-            job.items.len()
-        ),
+        _ => format!("{}, {}", job.status, items(job)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use meshwork::flow::{Flow, FlowId, Task};
+
+    use super::*;
+
+    /// A flow of so many jobs, of which the first have these statuses and the others wait.
+    fn flow(jobs: usize, statuses: &[&'static str]) -> (Plan, FlowView) {
+        let mut flow = Flow::new("large");
+        for job in 0..jobs {
+            flow = flow.job(&format!("j{job}"), Task::rhai("1"));
+        }
+        let plan = flow.plan().unwrap();
+        let job = |(at, node): (usize, &meshwork_model::flow::Node)| JobView {
+            name: node.name.to_string(),
+            id: String::new(),
+            status: statuses.get(at).copied().unwrap_or("waiting"),
+            result: serde_json::Value::Null,
+            error: None,
+            question: None,
+            until: None,
+            started_at: None,
+            ended_at: None,
+            updated_at: None,
+            items: Vec::new(),
+        };
+        let jobs = plan.jobs.iter().enumerate().map(job).collect();
+        let view = FlowView {
+            id: FlowId(1),
+            name: "large".to_owned(),
+            status: "started".to_owned(),
+            error: None,
+            caller: 1,
+            created_at: None,
+            ended_at: None,
+            outputs: BTreeMap::new(),
+            result: BTreeMap::new(),
+            jobs,
+        };
+        (plan, view)
+    }
+
+    #[test]
+    fn a_large_flow_shows_counts_and_what_failed_and_runs() {
+        let statuses = [&["finished"; 1000][..], &["error"; 2], &["started"; 40]].concat();
+        let (plan, view) = flow(2000, &statuses);
+        let text = drawing(&plan, &view, (79, 22));
+        assert!(text.lines().count() <= 22, "{text}");
+        let counts = "2 failed, 40 running, 958 waiting, 1000 finished\n";
+        let (_, window) = text.split_once(counts).unwrap();
+        assert!(
+            window.starts_with("j1000: error\nj1001: error\nj1002: started\n"),
+            "{text}"
+        );
+        assert!(window.ends_with(" more\n"), "{text}");
+    }
+
+    #[test]
+    fn a_small_flow_is_a_tree_with_counts() {
+        let (plan, view) = flow(3, &["finished", "started"]);
+        let text = drawing(&plan, &view, (79, 22));
+        assert!(
+            text.ends_with("j2 (osis)\n1 running, 1 waiting, 1 finished\n"),
+            "{text}"
+        );
+        assert_eq!(text.lines().count(), 5, "{text}");
     }
 }

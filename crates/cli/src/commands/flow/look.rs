@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
-use crate::out::{Column, Row};
+use crate::out::{Column, Row, indented};
 
 /// List flows, the last submitted first
 #[derive(Debug, clap::Args)]
@@ -145,7 +145,7 @@ impl Status {
             .map_or(WIDTH, |width| WIDTH.min(width.into()));
         let drawing = match self.waterfall {
             true => graph::waterfall_text(&view.bars(), meshwork::host_ms(), width),
-            false => live::tree(&plan, &view, width),
+            false => live::drawing(&plan, &view, (width, MAX_LINES)),
         };
         for line in drawing.lines() {
             context.out.line(line)?;
@@ -158,6 +158,9 @@ impl Status {
 /// The most failed items of a job whose errors are printed; --json has all.
 const SHOWN_ITEMS: usize = 10;
 
+/// Greatest number of lines of a printed tree with the jobs that have failed or run: the greatest tree has half of it.
+const MAX_LINES: usize = 140;
+
 /// Greatest width of a printed tree, in columns.
 const WIDTH: usize = 100;
 
@@ -167,9 +170,10 @@ fn tell(view: &FlowView, context: &mut App) -> Result<(), CommandError> {
         if let Some(question) = &job.question {
             context
                 .out
-                .line(format_args!("{} asks: {question}", job.name))?;
+                .line(format_args!("{} asks: {}", job.name, indented(question)))?;
         }
         if let Some(error) = &job.error {
+            let error = indented(error);
             context.out.line(format_args!("{}: {error}", job.name))?;
         }
         let failed = job.items.iter().enumerate();
@@ -177,11 +181,13 @@ fn tell(view: &FlowView, context: &mut App) -> Result<(), CommandError> {
         for (item, error) in failed.take(SHOWN_ITEMS) {
             context
                 .out
-                .line(format_args!("{}[{item}]: {error}", job.name))?;
+                .line(format_args!("{}[{item}]: {}", job.name, indented(error)))?;
         }
     }
     if let Some(error) = &view.error {
-        context.out.line(format_args!("error: {error}"))?;
+        context
+            .out
+            .line(format_args!("error: {}", indented(error)))?;
     }
     Ok(())
 }

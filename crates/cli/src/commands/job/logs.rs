@@ -10,6 +10,7 @@ use crate::follow;
 use crate::out::log_file::LogDirs;
 use crate::out::logs;
 use crate::out::logs::Which;
+use crate::whole_id::whole_id;
 
 /// Print the output of a job's last attempt: the last 64 KiB of stdout and of stderr
 ///
@@ -41,19 +42,20 @@ impl Logs {
             _ => Which::All,
         };
         let client = context.client().await?;
+        let id = whole_id(&client, &self.id).await?;
         if self.follow {
             return Box::pin(follow::follow(
                 &client,
-                &self.id,
+                &id,
                 which,
                 &self.dirs,
                 &mut context.out,
             ))
             .await;
         }
-        let mut job = client.status(&self.id).await?;
+        let mut job = client.status(&id).await?;
         if job.stdout.is_empty() && job.stderr.is_empty() {
-            logs::add(&mut job, &client.log_lines(&self.id).await?);
+            logs::add(&mut job, &client.log_lines(&id).await?);
         }
         logs::print(&job, which, &self.dirs, &mut context.out)?;
         Ok(Exit::DONE)

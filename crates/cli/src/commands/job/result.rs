@@ -11,6 +11,7 @@ use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::single;
+use crate::whole_id::whole_id;
 
 /// Print the result of an ended job; the exit code is its outcome
 #[derive(Debug, clap::Args)]
@@ -27,9 +28,10 @@ pub(crate) struct ResultOf {
 impl ResultOf {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
+        let id = whole_id(&client, &self.id).await?;
         let job = match self.wait {
-            Some(patience) => client.wait(&self.id, patience).await?,
-            None => client.status(&self.id).await?,
+            Some(patience) => client.wait(&id, patience).await?,
+            None => client.status(&id).await?,
         };
         if job.status().is_some_and(Status::is_final) {
             return single::print_end(&job, &mut context.out);

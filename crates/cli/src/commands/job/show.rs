@@ -17,6 +17,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::job_view;
 use crate::out::{Out, OutError, printable};
+use crate::whole_id::whole_id;
 
 /// Show a job: its state, times, attempts, reason of waiting, script, input and result
 ///
@@ -111,7 +112,7 @@ impl<'a> Waits<'a> {
 impl Show {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
-        let job = client.status(&self.id).await?;
+        let job = client.status(&whole_id(&client, &self.id).await?).await?;
         let waits = client.why(&job).await?;
         let Waits {
             waits_for,

@@ -10,6 +10,7 @@ use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::single;
+use crate::whole_id::whole_id;
 
 /// Wait until a job has ended, and print its result
 #[derive(Debug, clap::Args)]
@@ -25,7 +26,9 @@ pub(crate) struct Wait {
 impl Wait {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let patience = self.timeout.unwrap_or(Duration::from_secs(MAX_TIMEOUT));
-        let job = context.client().await?.wait(&self.id, patience).await?;
+        let client = context.client().await?;
+        let id = whole_id(&client, &self.id).await?;
+        let job = client.wait(&id, patience).await?;
         single::print_end(&job, &mut context.out)
     }
 }

@@ -8,6 +8,7 @@ use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::printable;
+use crate::whole_id::whole_id;
 
 /// Show why a job waits, or why it failed
 #[derive(Debug, clap::Args)]
@@ -20,7 +21,7 @@ pub(crate) struct Why {
 impl Why {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
-        let job = client.status(&self.id).await?;
+        let job = client.status(&whole_id(&client, &self.id).await?).await?;
         let state = client.states(std::slice::from_ref(&job)).await?;
         let state = state.into_iter().next().flatten();
         let waits = client.why(&job).await?;

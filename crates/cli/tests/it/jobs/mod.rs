@@ -18,5 +18,6 @@ pub(crate) mod schedule;
 pub(crate) mod start_timeout;
 pub(crate) mod tags;
 pub(crate) mod verdict;
+pub(crate) mod waits;
 pub(crate) mod why;
 pub(crate) mod words;

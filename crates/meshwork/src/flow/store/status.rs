@@ -69,6 +69,9 @@ pub struct JobView {
     /// The question of an open approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
+    /// The time at which an open approval is refused, or a pause ends (RFC 3339).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
     /// Start of its last run (RFC 3339).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<String>,
@@ -173,7 +176,7 @@ fn word(phase: &Phase, fields: &Fields) -> &'static str {
 type Fields = Vec<Option<Vec<u8>>>;
 /// Keys and fields of stored jobs, by place.
 type Records = BTreeMap<(usize, Option<usize>), (JobKey, Fields)>;
-const FIELDS: [&str; 8] = [
+const FIELDS: [&str; 9] = [
     "status",
     "result",
     "error",
@@ -182,6 +185,7 @@ const FIELDS: [&str; 8] = [
     "mw_started",
     "mw_updated_ms",
     "mw_waiting",
+    "mw_until",
 ];
 
 /// Reads some fields of all stored jobs.
@@ -353,6 +357,9 @@ fn job_of(plan: &Plan, view: &View, records: &Records, job: usize) -> JobView {
         },
         error: failed(&run.phase, fields),
         question: text(fields, 3).filter(|_| run.phase == Phase::Released),
+        until: number(fields, 8)
+            .filter(|_| run.phase == Phase::Released)
+            .map(time::iso),
         started_at: times.started,
         ended_at: times.ended,
         updated_at: times.updated,

@@ -330,6 +330,7 @@ const MAX_PURGED: usize = 10_000;
 async fn purge(call: Call, params: InPlace<QueueParams>) -> Result<Reply<Purged>, ApiError> {
     let needs = (Object::Queue, Operation::Delete);
     let queue = params.own.queue;
+    let spread = params.beside.spread;
     let calls = call.enter_all(params.beside, Some(&queue), needs).await?;
     let purged = calls.each(async |call: Call| {
         let queue = call.queue(&queue)?;

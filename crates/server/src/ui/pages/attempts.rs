@@ -3,8 +3,9 @@
 use maud::{Markup, html};
 
 use crate::ui::caller::Caller;
-use crate::ui::text::{cell_of, duration, when};
+use crate::ui::text::{cell_of, when};
 use crate::ui::views::{Attempt, between};
+use meshwork_model::time::duration;
 
 /// Renders the attempts, the newest first; nothing if there are none.
 pub(super) fn attempts(caller: &Caller, attempts: &[Attempt]) -> Markup {

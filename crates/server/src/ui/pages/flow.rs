@@ -6,6 +6,7 @@ use maud::{Markup, PreEscaped, html};
 use meshwork::flow::graph::{Bar, svg_with_links, waterfall_svg_with_links};
 use meshwork_model::flow::Dag;
 use meshwork_model::time;
+use meshwork_model::time::duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -13,7 +14,7 @@ use crate::api::ApiError;
 use crate::ui::caller::Caller;
 use crate::ui::layout::Page;
 use crate::ui::parts::{button, confirmed, state};
-use crate::ui::text::{block, cell_of, duration, when};
+use crate::ui::text::{block, cell_of, when};
 use crate::ui::views::between;
 
 /// State of a flow.

@@ -2,12 +2,13 @@
 
 use maud::{Markup, html};
 use meshwork_model::time;
+use meshwork_model::time::duration;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::api::ApiError;
 use crate::ui::caller::Caller;
-use crate::ui::text::{duration, number};
+use crate::ui::text::number;
 use crate::ui::views::Queue;
 
 /// Hours that are shown.

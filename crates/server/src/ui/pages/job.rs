@@ -12,8 +12,9 @@ use crate::ui::ansi;
 use crate::ui::caller::Caller;
 use crate::ui::layout::Page;
 use crate::ui::parts::{button, confirmed, job_state};
-use crate::ui::text::{block, cell, cell_of, duration, number, when};
+use crate::ui::text::{block, cell, cell_of, number, when};
 use crate::ui::views::{Job, Why, between, job_link, queue_link};
+use meshwork_model::time::duration;
 
 /// Log lines of a page.
 const LINES: usize = 500;
@@ -129,9 +130,8 @@ fn time_line(caller: &Caller, job: &Job, why: &Why) -> Markup {
 }
 
 fn reason(why: &Why) -> Markup {
-    let waits = matches!(why.state.as_str(), "queued" | "delayed" | "waiting");
     html! {
-        @if waits {
+        @if !why.waits.is_empty() {
             div.card.why { h2 { "Why it waits" } ul { @for reason in &why.reasons { li { (cell_of(reason, 300)) } } } }
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use maud::{Markup, html};
 use meshwork_model::api_key::Scope;
 use meshwork_model::keys::hero::JobKeys;
+use meshwork_model::time::duration;
 use serde_json::json;
 
 use crate::api::ApiError;
@@ -13,7 +14,7 @@ use crate::ui::caller::Caller;
 use crate::ui::figures::{Figures, Sample};
 use crate::ui::layout::Page;
 use crate::ui::parts::{bar, line, nothing, tile};
-use crate::ui::text::{cell, cell_of, duration, number, rough, when};
+use crate::ui::text::{cell, cell_of, number, rough, when};
 use crate::ui::views::{JobPage, Schedules, Workers, job_link, queue_link};
 
 /// Greatest number of queues, schedules and dead letters in the lists.

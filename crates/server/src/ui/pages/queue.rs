@@ -14,8 +14,9 @@ use crate::ui::caller::Caller;
 use crate::ui::figures::Figures;
 use crate::ui::layout::Page;
 use crate::ui::parts::{button, confirmed, is_in_context, line, nothing, tile};
-use crate::ui::text::{cell_of, duration, number, rough};
+use crate::ui::text::{cell_of, number, rough};
 use crate::ui::views::{JobPage, Queue, job_table, pager, queue_name};
+use meshwork_model::time::duration;
 
 /// Jobs of a page.
 const ROWS: usize = 50;

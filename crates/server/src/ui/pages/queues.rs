@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use maud::{Markup, html};
 use meshwork_model::keys::hero::JobKeys;
+use meshwork_model::time::duration;
 
 use super::overview::age;
 use crate::api::ApiError;
@@ -12,7 +13,7 @@ use crate::ui::caller::Caller;
 use crate::ui::figures::Figures;
 use crate::ui::layout::Page;
 use crate::ui::parts::{button, line, nothing};
-use crate::ui::text::{duration, number, rough};
+use crate::ui::text::{number, rough};
 use crate::ui::views::{Queue, Queues, queue_link};
 
 /// Greatest number of rows.

@@ -133,7 +133,7 @@ impl Member {
         let (last, until) = (None, None);
         Self {
             broker: broker.clone(),
-            demand: Arc::new(Demand::new()),
+            demand: Arc::new(Demand::default()),
             lists,
             keys,
             session: tokio::sync::Mutex::default(),

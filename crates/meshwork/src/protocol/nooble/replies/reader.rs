@@ -140,7 +140,7 @@ impl Reading<'_> {
                     self.replies.hand_out(came?, self.broker);
                     *backoff = Backoff::new();
                     self.broker.outages().succeeded("replies");
-                    if self.waits.len() == 0 {
+                    if self.waits.is_empty() {
                         self.send();
                     }
                 }
