@@ -58,8 +58,8 @@ pub(crate) struct TimingArgs {
 
 impl TimingArgs {
     /// Returns the time zone of the options, or that of the host.
-    pub(crate) fn zone(&self) -> Zone {
-        self.zone.zone()
+    pub(crate) fn zone(&self) -> Result<Zone, MomentError> {
+        self.zone.zone(&[self.at])
     }
 
     /// Returns the time zone of the options.
@@ -78,9 +78,9 @@ impl TimingArgs {
     /// Sets the time for a text without a zone, and prints it.
     pub(crate) fn settle(&mut self) -> Result<(), MomentError> {
         if let Some(moment @ Moment::Wall(_)) = self.at {
-            let (now, zone) = (meshwork::host_ms(), self.zone());
+            let (now, zone) = (meshwork::host_ms(), self.zone()?);
             let ms = moment.meant("runs at", now, &zone, Direction::Next)?;
-            self.at = Some(Moment::At(ms));
+            self.at = Some(Moment::At(moment::to_come(ms, now)?));
         }
         Ok(())
     }
@@ -95,7 +95,9 @@ impl TimingArgs {
             // The server's clock counts.
             Some(Moment::In(delay)) => request.delay(delay),
             Some(moment) => {
-                request.run_at_ms(moment.ms(meshwork::host_ms(), zone, Direction::Next)?)
+                let now = meshwork::host_ms();
+                let ms = moment.ms(now, zone, Direction::Next)?;
+                request.run_at_ms(moment::to_come(ms, now)?)
             }
             None => request,
         };

@@ -325,13 +325,16 @@ fn when(text: &str, now_ms: u64, zone: &Zone) -> Result<When, String> {
         let time: WallTime = text.parse().ok()?;
         time.ms(now_ms, zone, Direction::Next)
     };
-    let read = time::parse_instant(text).or_else(wall).map(When::At);
-    read.ok_or_else(|| {
-        format!(
+    match time::parse_instant(text).or_else(wall) {
+        Some(at) if at.saturating_add(time::LATE_MS) < now_ms => Err(format!(
+            "{text} is past: leave it out to run the job at once"
+        )),
+        Some(at) => Ok(When::At(at)),
+        None => Err(format!(
             "{text:?} is no time from 1970 to 9999: write RFC 3339, as 2026-01-31T12:00:00Z, or '2026-01-31 12:00', \
              'tomorrow 9:00', or +10m from now"
-        )
-    })
+        )),
+    }
 }
 
 #[cfg(test)]

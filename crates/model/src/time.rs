@@ -6,6 +6,8 @@ const ERA: i64 = 146_097;
 /// Days from the first of March of the year 0 to 1970.
 const TO_1970: i64 = 719_468;
 const DAY_MS: i64 = 86_400_000;
+/// Age of a time to come at which it counts as past, in milliseconds: clocks of hosts differ, and callers compute times.
+pub const LATE_MS: u64 = 60_000;
 
 /// Formats milliseconds since 1970 as `2026-01-31T12:00:00.000Z`, like the scripts.
 #[must_use]

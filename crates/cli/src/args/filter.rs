@@ -129,7 +129,7 @@ impl Select {
             (false, None, None) => return Ok(filter),
             _ => store.client.broker().now().await?,
         };
-        let zone = self.zone.zone();
+        let zone = self.zone.zone(&[self.since, self.until])?;
         let ms = |what: &str, moment: Option<Moment>| {
             let read = moment.map(|moment| moment.meant(what, now, &zone, Direction::Last));
             read.transpose()

@@ -8,6 +8,7 @@ use meshwork_model::schedule::zone::Zone;
 use meshwork_model::time;
 
 use crate::args::parsers::{age_of, span};
+use crate::environment;
 use crate::error::CommandError;
 use crate::out::note;
 
@@ -64,7 +65,7 @@ impl Moment {
             Self::At(ms) => Ok(ms),
             Self::Ago(age) => Ok(now.saturating_sub(age.as_millis() as u64)),
             Self::In(delay) => Ok(now.saturating_add(delay.as_millis() as u64)),
-            Self::Wall(time) => time.ms(now, zone, direction).ok_or(MomentError),
+            Self::Wall(time) => time.ms(now, zone, direction).ok_or(MomentError::Years),
         }
     }
 
@@ -84,10 +85,18 @@ impl Moment {
     }
 }
 
-/// A time that no clock shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the time is not within the years 1970 to 9999")]
-pub(crate) struct MomentError;
+/// A time that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum MomentError {
+    #[error("the time is not within the years 1970 to 9999")]
+    Years,
+    #[error("the time {0} is past: leave --at out to run the job at once")]
+    Past(String),
+    #[error(
+        "TZ is {0:?}, which is no time zone: give an IANA name, as TZ=Europe/Brussels, or name one with --tz"
+    )]
+    Zone(String),
+}
 
 impl From<MomentError> for CommandError {
     fn from(error: MomentError) -> Self {
@@ -104,17 +113,43 @@ pub(crate) struct ZoneArg {
 }
 
 impl ZoneArg {
-    /// Returns the zone of the option, or the local one.
-    pub(crate) fn zone(&self) -> Zone {
-        self.tz.clone().unwrap_or_else(local)
+    /// Returns the zone of these moments: that of the option, or the local one, which is looked at only if one of them needs a
+    /// zone.
+    pub(crate) fn zone(&self, moments: &[Option<Moment>]) -> Result<Zone, MomentError> {
+        let needs = |moment: &Option<Moment>| matches!(moment, Some(Moment::Wall(_)));
+        match &self.tz {
+            Some(zone) => Ok(zone.clone()),
+            None if moments.iter().any(needs) => local(),
+            None => Ok(Zone::default()),
+        }
     }
 }
 
-/// Returns the zone of this host, from $TZ or /etc/localtime; UTC if it has no IANA name.
-pub(crate) fn local() -> Zone {
+/// Returns the zone of this host, from $TZ or /etc/localtime; UTC if the latter has no IANA name.
+pub(crate) fn local() -> Result<Zone, MomentError> {
     let local = TimeZone::system();
     let named = local.iana_name().and_then(|name| name.parse().ok());
-    named.unwrap_or_default()
+    let set = environment::var("TZ").filter(|name| !name.is_empty());
+    match (named, set) {
+        (Some(zone), None) => Ok(zone),
+        (None, None) => Ok(Zone::default()),
+        // Without a zone of this name, the system's is UTC.
+        (named, Some(set)) => match named.filter(|zone| zone.name() != "UTC") {
+            Some(zone) => Ok(zone),
+            None => set
+                .trim_start_matches(':')
+                .parse()
+                .map_err(|_| MomentError::Zone(set)),
+        },
+    }
+}
+
+/// Refuses a time to come that is past.
+pub(crate) fn to_come(ms: u64, now: u64) -> Result<u64, MomentError> {
+    match ms.saturating_add(time::LATE_MS) < now {
+        true => Err(MomentError::Past(time::iso(ms))),
+        false => Ok(ms),
+    }
 }
 
 #[cfg(test)]
@@ -143,7 +178,7 @@ mod tests {
         assert_eq!(past("yesterday 9:00"), Ok(wall("yesterday 9:00")));
         assert_eq!(past("1970-01-02"), Ok(wall("1970-01-02")));
         assert_eq!(ms(wall("1970-01-02"), 0), Ok(86_400_000));
-        assert_eq!(ms(wall("1969-01-02"), 0), Err(MomentError));
+        assert_eq!(ms(wall("1969-01-02"), 0), Err(MomentError::Years));
         assert_eq!(ms(Moment::Ago(Duration::from_secs(2)), 3000), Ok(1000));
         assert_eq!(ms(Moment::Ago(Duration::from_secs(9)), 3000), Ok(0));
         for bad in [

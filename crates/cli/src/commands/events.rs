@@ -54,7 +54,12 @@ impl Events {
         let since_ms = match self.since {
             Some(moment) => {
                 let now = client.broker().now().await?;
-                moment.meant("since", now, &self.zone.zone(), Direction::Last)?
+                moment.meant(
+                    "since",
+                    now,
+                    &self.zone.zone(&[self.since])?,
+                    Direction::Last,
+                )?
             }
             None => 0,
         };

@@ -127,8 +127,9 @@ impl Create {
             (None, Some(_)) => Some(self.identity.identity().open(context).await?.1.id()),
             (actor, _) => actor,
         };
+        let zone = self.zone.zone(&[self.expires])?;
         let expires = self.expires.map(|moment| {
-            let ms = moment.ms(meshwork::host_ms(), &self.zone.zone(), Direction::Next);
+            let ms = moment.ms(meshwork::host_ms(), &zone, Direction::Next);
             ms.map(time::iso)
         });
         let params = json!({

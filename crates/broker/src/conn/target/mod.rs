@@ -125,6 +125,9 @@ mod tests {
             "redis+cluster://:secret@h1,h2/1",
             "redis://:secret@h?wait_replicas=all",
             "redis://:secret@h?wait_replica=1",
+            "redis://:secret@h/0?bogus=1",
+            "unix:///run/redis.sock?bd=2",
+            "redis+cluster://:secret@h1,h2?Wait_replicas=1",
             "redis://:secret@h?wait_replicas=1&wait_timeout_ms=0",
         ] {
             let said = parse(url).unwrap_err().to_string();

@@ -258,6 +258,16 @@ fn sentinel(
     Ok((kind, infos.collect::<Result<_, _>>()?))
 }
 
+/// Names of Meshwork's own options in the URL's query.
+const OWN: [&str; 4] = [
+    "wait_replicas",
+    "wait_timeout_ms",
+    "sentinel_username",
+    "sentinel_password",
+];
+/// Options that the redis crate reads.
+const OF_REDIS: [&str; 6] = ["db", "user", "username", "pass", "password", "protocol"];
+
 /// Meshwork's own options in the URL's query.
 #[derive(Default)]
 struct Options {
@@ -279,15 +289,13 @@ impl Options {
                 "sentinel_password" => &mut options.sentinel_password,
                 "wait_replicas" => &mut options.wait_replicas,
                 "wait_timeout_ms" => &mut options.wait_timeout_ms,
-                name if ["wait_", "sentinel_"]
-                    .iter()
-                    .any(|ours| name.starts_with(ours)) =>
-                {
-                    let what = format!("its option {name} is not known");
+                name if OF_REDIS.contains(&name) => continue,
+                // One that is ignored may be a typing error of one that protects data.
+                name => {
+                    let own = OWN.join(", ");
+                    let what = format!("its option {name} is not known; there are {own}");
                     return Err(TargetError::Url(what));
                 }
-                // Other programs may use the same URL with options of their own.
-                _ => continue,
             };
             *place = Some(value.into_owned());
         }

@@ -77,8 +77,10 @@ impl Submit {
             request = request.route(route);
         }
         if let Some(moment) = self.at {
-            let (now, zone) = (meshwork::host_ms(), self.zone.zone());
-            request = request.at_ms(moment.meant("runs at", now, &zone, Direction::Next)?);
+            let now = meshwork::host_ms();
+            let zone = self.zone.zone(&[self.at])?;
+            let ms = moment.meant("runs at", now, &zone, Direction::Next)?;
+            request = request.at_ms(moment::to_come(ms, now)?);
         }
         if let Some(id) = self.id {
             request = request.id(id);

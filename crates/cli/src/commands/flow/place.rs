@@ -7,6 +7,7 @@ use meshwork::flow::{
 };
 use meshwork::spread::{Spread, SpreadName};
 use meshwork_model::access::{Object, Operation};
+use meshwork_model::keys::context::ContextId;
 use meshwork_model::name::ScheduleName;
 use meshwork_ops::warnings;
 use std::path::Path;
@@ -47,7 +48,14 @@ impl NewPlace {
             _ => None,
         };
         let Some(name) = self.spread.as_ref().or(of_file) else {
-            return self.place.create(context).await;
+            return match source {
+                Source::File(_) => self.place.create(context).await,
+                // A name that is wrong creates nothing.
+                Source::Deployed(name) => {
+                    let found = self.place.find(context).await?;
+                    found.ok_or_else(|| not_deployed(name, None))
+                }
+            };
         };
         let (node, me) = self.place.identity.open(context).await?;
         let spread = Spread::open(&node, &me, name.clone()).await?;
@@ -159,13 +167,29 @@ impl Source {
         };
         match flows.deployed(&name).await? {
             Some(plan) => Ok(plan),
-            None => Err(CommandError::usage(format_args!(
-                "there is no file {name}, and no flow of this name is deployed in context {}: `meshwork flow list --deployed` \
-                 lists those that are",
-                flows.context()
-            ))),
+            None => Err(not_deployed(&name, Some(flows.context()))),
         }
     }
+
+    /// Sets the inputs of a file, before anything is created. Returns those of a deployed flow.
+    pub(super) fn fill(
+        &mut self,
+        inputs: InputArgs,
+        file: &Path,
+    ) -> Result<Option<InputArgs>, CommandError> {
+        match self {
+            Self::File(plan) => inputs.fill(plan, file).map(|()| None),
+            Self::Deployed(_) => Ok(Some(inputs)),
+        }
+    }
+}
+
+fn not_deployed(name: &ScheduleName, context: Option<ContextId>) -> CommandError {
+    let place = context.map(|id| format!(" in context {id}"));
+    CommandError::usage(format_args!(
+        "there is no file {name}, and no flow of this name is deployed{}: `meshwork flow list --deployed` lists those that are",
+        place.unwrap_or_default()
+    ))
 }
 
 /// Inputs of a flow.

@@ -62,10 +62,13 @@ struct Submitted {
 
 impl Submit {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let source = Source::read(&self.file)?;
+        let mut source = Source::read(&self.file)?;
+        let inputs = source.fill(self.inputs, &self.file)?;
         let place = Place::to_submit((&self.place, &source), context).await?;
         let mut plan = source.plan(&place.flows).await?;
-        self.inputs.fill(&mut plan, &self.file)?;
+        if let Some(inputs) = inputs {
+            inputs.fill(&mut plan, &self.file)?;
+        }
         let id = place.session.submit(&plan).await?;
         let warnings = place.warnings(&plan).await?;
         warn(&warnings);
@@ -83,13 +86,16 @@ impl Submit {
 
 impl Run {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let source = Source::read(&self.file)?;
+        let mut source = Source::read(&self.file)?;
+        let inputs = source.fill(self.inputs, &self.file)?;
         let interrupt = Interrupt::listen_quietly()?;
         let place = interrupt
             .or(Place::to_run((&self.place, &source), context))
             .await?;
         let mut plan = source.plan(&place.flows).await?;
-        self.inputs.fill(&mut plan, &self.file)?;
+        if let Some(inputs) = inputs {
+            inputs.fill(&mut plan, &self.file)?;
+        }
         let id = place.session.submit(&plan).await?;
         note(format_args!(
             "flow {id} of context {}",

@@ -7,13 +7,16 @@ use meshwork::{Client, Enqueued, JobRequest};
 use meshwork_model::job::NewJob;
 use meshwork_model::name::{BatchId, NameError};
 use meshwork_model::read;
+use meshwork_model::schedule::zone::Zone;
 use meshwork_model::spec::{JobSpec, SpecPlace};
+use meshwork_model::time;
 use meshwork_ops::{Beside, With};
 use serde::Serialize;
 use serde::de::{Error, MapAccess};
 
 use super::jsonl_source::{JsonlError, Source};
 use crate::app::App;
+use crate::args::moment;
 use crate::args::parsers;
 use crate::args::routing::{Routing, UNREAD_TOPIC};
 use crate::args::script::Script;
@@ -214,12 +217,13 @@ impl All {
             return Err(UNREAD_TOPIC.to_owned());
         }
         let request = self.defaults(&spec)?;
+        let zone = self.zone_of(&spec)?;
         let id = |id: &str| id.parse().map_err(|error: NameError| error.to_string());
         let place = SpecPlace {
             id: &id,
             awaited: &parsers::job_id,
             now_ms: meshwork::host_ms(),
-            zone: &self.timing.zone(),
+            zone: &zone,
         };
         let request = request.with_spec(spec, &place);
         let request = request.map_err(|error| error.to_string())?;
@@ -230,7 +234,8 @@ impl All {
     fn defaults(&self, spec: &JobSpec) -> Result<JobRequest, String> {
         let script = self.script(spec)?;
         let request = self.job_args.request(&script);
-        let timed = self.timing.add_to(request, &self.timing.zone());
+        let zone = self.timing.zone().map_err(|error| error.to_string())?;
+        let timed = self.timing.add_to(request, &zone);
         let request = timed.map_err(|error| error.to_string())?;
         // Reads no file: `--input` with `--jsonl` is refused.
         let given = self.given.clone().add_to(request, Path::new(""));
@@ -239,6 +244,18 @@ impl All {
             Some(batch) => request.batch(batch.clone()),
             None => request,
         })
+    }
+
+    /// Returns the time zone of a line without its own: that of the host is looked at only for a time that needs one.
+    fn zone_of(&self, spec: &JobSpec) -> Result<Zone, String> {
+        let needs = |text: &str| !text.starts_with('+') && time::parse_instant(text).is_none();
+        match self.timing.tz() {
+            Some(zone) => Ok(zone.clone()),
+            None if spec.at.as_deref().is_some_and(needs) => {
+                moment::local().map_err(|error| error.to_string())
+            }
+            None => Ok(Zone::default()),
+        }
     }
 
     /// Returns the script of the line, or the default.

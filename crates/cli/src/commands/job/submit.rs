@@ -175,7 +175,7 @@ impl Submit {
 
     async fn request(self, script: &Script) -> Result<JobRequest, CommandError> {
         let request = self.job_args.checked(script).await?;
-        let request = self.timing.add_to(request, &self.timing.zone())?;
+        let request = self.timing.add_to(request, &self.timing.zone()?)?;
         let path = self.script.unwrap_or_default();
         let mut request = self.given.add_to(request, &path)?;
         if let Some(batch) = self.batch {

@@ -82,6 +82,15 @@ async fn refuse_unknown(
     Err(CommandError::from(error).with_hint("`meshwork queue list` shows the queues"))
 }
 
+/// Refuses a queue that does not exist: its name may be wrong.
+async fn need(context: &App, client: &Client, list: &str) -> Result<(), CommandError> {
+    if context.out.is_in_part() || client.is_used(list).await? {
+        return Ok(());
+    }
+    let error = UsageError::NoQueue(context.queue_name(list));
+    Err(CommandError::from(error).with_hint("`meshwork queue list` shows the queues"))
+}
+
 /// Invalid requests; nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UsageError {
@@ -93,6 +102,10 @@ pub(crate) enum UsageError {
         "the queue {0} does not exist yet; nothing was changed: correct its name, or give --create"
     )]
     Unknown(String),
+    #[error(
+        "there is no queue {0}: no job was enqueued to it, no worker has listened to it, and it has no settings"
+    )]
+    NoQueue(String),
     #[error("`default` has only a limit of waiting jobs; name a queue for the other limits")]
     Default,
 }

@@ -8,7 +8,7 @@ use meshwork_model::keys::hero::JobKeys;
 use serde::Serialize;
 
 use super::line::{Line, print};
-use super::{Queue, refuse_unknown};
+use super::{Queue, need, refuse_unknown};
 use crate::app::App;
 use crate::args::parsers;
 use crate::confirm::confirm;
@@ -132,6 +132,7 @@ impl Resume {
         let before = client.settings().await?;
         let mut exit = Exit::DONE;
         for list in self.which.lists("resume", context, &client).await? {
+            need(context, &client, &list).await?;
             let set = before.of(&list);
             let (paused, draining) = set.map_or((false, false), |set| (set.paused, set.draining));
             context.record_in_audit("resume queue", &list).await?;

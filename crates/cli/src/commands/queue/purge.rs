@@ -3,7 +3,7 @@
 use meshwork_model::name::JobId;
 use serde::Serialize;
 
-use super::Queue;
+use super::{Queue, need};
 use crate::app::App;
 use crate::change::{Change, tell};
 use crate::confirm::confirm;
@@ -37,6 +37,7 @@ impl Purge {
         let queue = self.queue.list(&context.keys())?;
         let name = context.queue_name(&queue);
         let client = context.client().await?;
+        need(context, &client, &queue).await?;
         let count = client.purgeable(&queue).await?;
         if self.dry_run {
             match context.out.is_json() {

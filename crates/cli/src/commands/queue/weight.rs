@@ -3,8 +3,8 @@
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::queue::{MAX_WEIGHT, QueueSetting};
 
-use super::Queue;
 use super::line::{Line, print};
+use super::{Queue, need};
 use crate::app::App;
 use crate::args::parsers;
 use crate::error::CommandError;
@@ -34,6 +34,8 @@ impl Weight {
         let weight = Some(self.weight).filter(|weight| *weight > 1);
         let client = context.client().await?;
         let change = [QueueSetting::Weight(self.key, weight)];
+        change[0].check().map_err(CommandError::usage)?;
+        need(context, &client, list).await?;
         context.record_in_audit("limit queue", list).await?;
         client.update_queue(list, &change).await?;
         let set = client.settings().await?;

@@ -111,7 +111,7 @@ impl Add {
                 "an interval is independent of --tz: give --cron or days, as --every 'day 2:30'",
             )),
             (Some(zone), _) => Ok(zone.clone()),
-            (None, _) if in_words => Ok(moment::local()),
+            (None, _) if in_words => Ok(moment::local()?),
             (None, _) => Ok(Zone::default()),
         }
     }

@@ -60,14 +60,11 @@ impl Next {
         let (timing, now) = match (self.name, self.cron.or(self.every)) {
             (None, Some(rhythm)) => {
                 let mut timing = Timing::new(rhythm);
-                let default = || {
-                    if is_cron {
-                        Zone::default()
-                    } else {
-                        moment::local()
-                    }
+                timing.zone = match self.tz {
+                    Some(zone) => zone,
+                    None if is_cron => Zone::default(),
+                    None => moment::local()?,
                 };
-                timing.zone = self.tz.unwrap_or_else(default);
                 (timing, meshwork::host_ms())
             }
             (name, _) => {

@@ -317,3 +317,36 @@ on_all_data! {
         refused(ground, &["run", "a.rhai", "--each", "secret"], USAGE, &["secret", "ermission"]);
     }
 }
+
+on_all_data! {
+    fn typing_errors_are_not_accepted(ground: &Ground) {
+        let script = ground.file("a.py", "print(1)");
+        let script = script.to_str().unwrap();
+        let flow = ground.file("f.yaml", "flow: f\njobs:\n  a: {script: 'result = 1', type: python}\n");
+        let flow = flow.to_str().unwrap();
+        for (args, words) in [
+            (&["queue", "purge", "nosuch", "--yes"][..], &["there is no queue nosuch", "queue list"][..]),
+            (&["queue", "resume", "nosuch"], &["there is no queue nosuch"]),
+            (&["queue", "drain", "nosuch", "--no-wait"], &["nosuch does not exist yet"]),
+            (&["queue", "weight", "nosuch", "k", "2"], &["there is no queue nosuch"]),
+            (&["job", "enqueue", script, "--at", "2020-01-31T12:00:00Z"], &["2020-01-31T12:00:00.000Z is past"]),
+            (&["job", "enqueue", script, "--at", "2020-01-31 12:00", "--tz", "UTC"], &["2020-01-31T12:00:00.000Z is past"]),
+            (&["flow", "run", "nosuch"], &["there is no file nosuch", "no flow of this name is deployed"]),
+            (&["flow", "submit", "nosuch"], &["there is no file nosuch"]),
+            (&["flow", "run", flow, "--set", "x=1"], &["x"]),
+        ] {
+            refused(ground, args, USAGE, words);
+        }
+        let mut zone = ground.command(&["job", "enqueue", script, "--at", "tomorrow 9:00"]);
+        zone.env("TZ", "Mars/Base");
+        says(&Running::start(zone).ended(), USAGE, &["Mars/Base", "--tz"]);
+        assert_eq!(ground.stored(), "");
+        assert!(!ground.path(".config").exists());
+        // It is not needed here.
+        for (zone, at) in [("Mars/Base", "+1h"), ("Europe/Brussels", "tomorrow 9:00"), ("UTC", "tomorrow 9:00")] {
+            let mut enqueued = ground.command(&["job", "enqueue", script, "--at", at]);
+            enqueued.env("TZ", zone);
+            Running::start(enqueued).ended().ok();
+        }
+    }
+}

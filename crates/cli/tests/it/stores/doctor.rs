@@ -111,3 +111,53 @@ fn nobody_there() {
         .exits(3);
     assert!(done.stderr.contains("no answer from"), "{}", done.stderr);
 }
+
+#[test]
+fn a_job_is_tried_and_leaves_nothing() {
+    crate::common::on_both(|ground| {
+        let done = ground.run(&["doctor"]).stdout;
+        assert!(
+            done.contains("ok       trial: a job was enqueued, claimed, completed"),
+            "{done}"
+        );
+        assert!(ground.jobs().is_empty());
+        let queues = ground.run(&["queue", "list", "--json"]).ok();
+        assert!(!queues.stdout.contains("meshwork-doctor"), "{queues:?}");
+    });
+}
+
+#[test]
+fn a_server_on_which_no_job_works_is_a_problem() {
+    let Some(server) = RealServer::redis().password("x").start() else {
+        return;
+    };
+    let done = Ground::url(server.url_without_login())
+        .run(&["doctor"])
+        .exits(1);
+    for words in [
+        "problem  trial: the connection failed",
+        "do:  give user and password in the URL",
+    ] {
+        assert!(done.stdout.contains(words), "{}", done.stdout);
+    }
+    for command in ["EVALSHA", "BLMOVE", "SCRIPT", "INFO"] {
+        let renamed = RealServer::redis().args(&["--rename-command", command, ""]);
+        let server = renamed.start().unwrap();
+        let ground = Ground::url(server.url());
+        let done = ground.run(&["doctor"]).exits(1);
+        let line = done
+            .stdout
+            .lines()
+            .find(|line| line.starts_with("problem  trial: "));
+        assert!(
+            line.is_some_and(|it| it.contains(command)),
+            "{command}: {}",
+            done.stdout
+        );
+        assert!(
+            done.stdout.contains("rename-command"),
+            "{command}: {}",
+            done.stdout
+        );
+    }
+}

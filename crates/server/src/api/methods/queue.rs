@@ -101,6 +101,16 @@ pub(super) async fn refuse_unknown(call: &Call, list: &str, create: bool) -> Res
     Err(ApiError::new(Code::NotFound, message).hint("correct its name, or give create: true"))
 }
 
+/// Refuses a queue that does not exist: its name may be wrong.
+async fn need(call: &Call, list: &str) -> Result<(), ApiError> {
+    if call.client.is_used(list).await? {
+        return Ok(());
+    }
+    let name = call.client.broker().keys().queue_name(list);
+    let message = format!("there is no queue {name}; nothing was changed");
+    Err(ApiError::new(Code::NotFound, message).hint("queue.list lists the queues"))
+}
+
 /// Page of queues.
 #[derive(Debug, Serialize, JsonSchema)]
 struct QueueList {
@@ -334,6 +344,9 @@ async fn purge(call: Call, params: InPlace<QueueParams>) -> Result<Reply<Purged>
     let calls = call.enter_all(params.beside, Some(&queue), needs).await?;
     let purged = calls.each(async |call: Call| {
         let queue = call.queue(&queue)?;
+        if !spread {
+            need(&call, &queue).await?;
+        }
         call.noted("purge queue", &queue).await?;
         let deleted = call.client.purge(&queue, MAX_PURGED, |_| {}).await?;
         let more = deleted == MAX_PURGED;

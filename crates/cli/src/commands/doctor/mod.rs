@@ -1,5 +1,7 @@
 //! `meshwork doctor`.
 
+mod trial;
+
 use meshwork::runtime::sandbox_host;
 use meshwork_broker::doctor::{Finding, Level, examine};
 use meshwork_model::sandbox::Profile;
@@ -22,6 +24,8 @@ const NAMESPACES: &str = "allow user namespaces: user.max_user_namespaces above 
      a container";
 
 /// Check the server, or the data directory, and print advice. Exits with 1 if there is a problem
+///
+/// One job is enqueued, claimed, completed and deleted, in the queue meshwork-doctor; nothing else is changed.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Doctor {
     /// Check the database of an outbox, too; without a URL that of DATABASE_URL. A URL with a password is refused here
@@ -39,6 +43,12 @@ impl Doctor {
         let target = context.place.target()?;
         let findings = examine(&target, &context.namespace).await;
         let mut findings = findings.map_err(meshwork::Error::from)?;
+        let is_open =
+            |finding: &Finding| finding.check == "directory" && finding.level == Level::Problem;
+        // A directory that others can write to must not be connected to.
+        if !findings.iter().any(is_open) {
+            findings.push(trial::check(&target, &context.namespace).await);
+        }
         findings.push(sandbox().await);
         #[cfg(feature = "outbox")]
         if let Some(url) = &self.database_url {
