@@ -17,7 +17,6 @@ use crate::confirm::confirm;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Progress, note};
-use crate::whole_id::whole_id;
 
 /// Jobs by their ids or by a filter.
 #[derive(Debug, Clone, clap::Args)]
@@ -77,14 +76,10 @@ impl Chosen {
         store: &Store,
         verb: Verb,
     ) -> Result<Exit, CommandError> {
-        if self.ids.is_empty() {
-            return self.many(app, store, verb).await;
+        match self.ids[..] {
+            [] => self.many(app, store, verb).await,
+            ref ids => by_ids(app, store, ids, verb.action).await,
         }
-        let mut ids = Vec::with_capacity(self.ids.len());
-        for id in &self.ids {
-            ids.push(whole_id(&store.client, id).await?);
-        }
-        by_ids(app, store, &ids, verb.action).await
     }
 
     /// Changes all jobs that exist now and match the options.

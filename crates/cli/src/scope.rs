@@ -15,6 +15,7 @@ use crate::app::{App, Entered};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::IdentityArgs;
+use crate::whole_id::whole_id;
 
 /// Options of commands whose jobs may be those of a context.
 #[derive(Debug, Clone, clap::Args)]
@@ -75,7 +76,7 @@ impl ScopeArgs {
         let placed = store.enter_all(place, None, needs).await?;
         if let Placed::One(store) = &placed {
             for id in ids {
-                *id = store.job_id(id.as_str())?;
+                *id = whole_id(&store.client, &store.job_id(id.as_str())?).await?;
             }
         }
         Ok(placed)

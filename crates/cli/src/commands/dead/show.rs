@@ -12,12 +12,11 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::job_view;
 use crate::out::printable;
-use crate::whole_id::whole_id;
 
 /// Show a dead letter: reason and time of its death, attempts, error and output
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Show {
-    /// The job's id
+    /// The job's id, or its beginning, of at least 4 characters
     #[arg(value_parser = parsers::job_id)]
     pub(super) id: JobId,
 }
@@ -31,8 +30,7 @@ struct Letter<'a> {
 
 impl Show {
     pub(super) async fn run(&self, context: &mut App, store: &Store) -> Result<Exit, CommandError> {
-        let id = whole_id(&store.client, &self.id).await?;
-        let letter = store.client.dead_letter(&id).await?;
+        let letter = store.client.dead_letter(&self.id).await?;
         let (died_at, job) = (time::iso(letter.at_ms), &letter.job);
         if context.out.is_json() {
             context.out.json(&Letter {

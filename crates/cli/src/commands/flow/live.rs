@@ -68,7 +68,7 @@ pub(super) fn drawing(plan: &Plan, view: &FlowView, (width, room): (usize, usize
     let tree = tree(plan, view, width);
     let lines = tree.lines().count();
     let is_whole = lines > plan.jobs.len();
-    let text = match lines < if is_whole { room } else { room.div_ceil(2) } {
+    let text = match lines + if is_whole { 1 } else { WINDOW } <= room {
         true => tree.as_str(),
         false => tree.split_inclusive('\n').next().unwrap_or_default(),
     };
@@ -79,6 +79,9 @@ pub(super) fn drawing(plan: &Plan, view: &FlowView, (width, room): (usize, usize
     };
     format!("{text}{}\n{window}", one_line(&counts(view), width))
 }
+
+/// Lines for the counts and for what has failed and runs, below a tree that leaves jobs out.
+const WINDOW: usize = 8;
 
 /// Returns the jobs that have failed and those that run, in at most `room` lines.
 fn window(view: &FlowView, (width, room): (usize, usize)) -> String {

@@ -18,7 +18,7 @@ use crate::whole_id::whole_id;
 /// stderr. The exit code is the outcome of the job.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Logs {
-    /// The job's id
+    /// The job's id, or its beginning, of at least 4 characters
     #[arg(value_parser = parsers::job_id)]
     pub(super) id: JobId,
     /// Print new lines until the job has ended

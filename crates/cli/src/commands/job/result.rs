@@ -16,7 +16,7 @@ use crate::whole_id::whole_id;
 /// Print the result of an ended job; the exit code is its outcome
 #[derive(Debug, clap::Args)]
 pub(crate) struct ResultOf {
-    /// The job's id
+    /// The job's id, or its beginning, of at least 4 characters
     #[arg(value_parser = parsers::job_id)]
     pub(super) id: JobId,
     /// Wait until the job has ended, for at most this time [default: 7 days]

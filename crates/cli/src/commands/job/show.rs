@@ -24,7 +24,7 @@ use crate::whole_id::whole_id;
 /// Prints the first 4 KiB of script, input and result each; --json prints them in full.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
-    /// The job's id
+    /// The job's id, or its beginning, of at least 4 characters
     #[arg(value_parser = parsers::job_id)]
     pub(super) id: JobId,
 }

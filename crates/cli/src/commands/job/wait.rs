@@ -15,7 +15,7 @@ use crate::whole_id::whole_id;
 /// Wait until a job has ended, and print its result
 #[derive(Debug, clap::Args)]
 pub(crate) struct Wait {
-    /// The job's id
+    /// The job's id, or its beginning, of at least 4 characters
     #[arg(value_parser = parsers::job_id)]
     pub(super) id: JobId,
     /// Longest wait, in seconds; the job continues after that [default: 7 days]

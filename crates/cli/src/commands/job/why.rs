@@ -13,7 +13,7 @@ use crate::whole_id::whole_id;
 /// Show why a job waits, or why it failed
 #[derive(Debug, clap::Args)]
 pub(crate) struct Why {
-    /// The job's id
+    /// The job's id, or its beginning, of at least 4 characters
     #[arg(value_parser = parsers::job_id)]
     pub(super) id: JobId,
 }

@@ -10,7 +10,7 @@ jobs:
   ask:   {approve: 'Ship it?'}
   pause: {wait: {for: 1h}}
   list:  {script: '[1, 2]', type: osis, needs: [ask]}
-  each:  {script: item, type: osis, needs: [list], foreach: list.result}
+  each:  {script: '1', type: osis, needs: [list], foreach: list.result}
   both:  {script: '1', type: osis, needs: [ask, pause]}
   slow:  {script: 'import time; time.sleep(600)', type: python, foreach: 3}
 ";
@@ -116,7 +116,7 @@ on_all_data! {
         }
         ground.run(&["job", "wait", "first"]).ok();
         let text = reason(ground, "second", "key");
-        assert!(text.contains("the key starts 1/h, the next in 59 min"), "{text}");
+        assert!(text.contains("the key starts 1/h burst 1, the next in 59 min"), "{text}");
         worker.stop();
     }
 
