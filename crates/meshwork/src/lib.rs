@@ -30,6 +30,7 @@ pub mod testing;
 mod transfer;
 pub mod view;
 mod wait_pool;
+mod why;
 pub mod worker;
 
 /// The examples of docs/testing.md, as doc tests.
@@ -55,7 +56,7 @@ pub use client::{
     Batch, BatchRequest, BulkCancel, Client, ClientBuilder, Enqueue, Enqueueable, EventFilter,
     EventFollower, EventPage, FoundJobs, InvalidCursor, Job, JobFilter, JobHandle, JobRequest,
     JobState, LogFollower, MAX_PAGE, MAX_TEXT_SCAN, NewSchedule, PageCursor, PagedJob, PagedJobs,
-    ScheduleHandle, WaitReason, local_name,
+    ScheduleHandle, local_name,
 };
 pub use handler::{Attempt, Input, JobHandler, Progress, State};
 pub use meshwork_model::job::{
@@ -81,6 +82,7 @@ pub use protocol::hero::{MAX_POOL, Worker, WorkerInfo, WorkerPool};
 pub use serde;
 pub use shutdown::shutdown_signal;
 pub use transfer::{TransferError, Transferred};
+pub use why::WaitReason;
 pub use worker::{
     InvalidPrefetch, InvalidSetting, LogDirError, MAX_CONCURRENCY, Monitor, Prefetch, Unhealthy,
     WorkerHandle,

@@ -22,7 +22,6 @@ mod shared_calls;
 mod submit;
 mod typed;
 mod wait;
-mod why;
 
 use meshwork_macros::boxed;
 use std::fmt;
@@ -62,7 +61,6 @@ use shared_calls::SharedCalls;
 pub use submit::Placed;
 use typed::output_of;
 pub use typed::{Enqueue, Enqueueable, Job, JobHandle};
-pub use why::WaitReason;
 
 /// Longest time for which a call is repeated while the server is unreachable.
 const REPEAT_FOR: Duration = Duration::from_secs(15);

@@ -1,4 +1,4 @@
-//! Where the id of a job is that is in no list of a queue: held by a worker, or nowhere. Changes nothing.
+//! whereabouts: finds the id of a job that is in no list of a queue, and reads its lease. Changes nothing.
 
 use meshwork_macros::boxed;
 use meshwork_model::name::JobId;

@@ -18,7 +18,7 @@ jobs:
 /// Runs until it is killed.
 const SLOW: &str = "import time\ntime.sleep(600)\n";
 
-/// What `job why` says of a job: the reasons for people, and the names of those of its wait.
+/// The reasons of `job why` for people, and the names of those of a wait.
 fn why(ground: &Ground, id: &str) -> (String, Vec<String>) {
     let mut words = vec!["job", "why", id, "--json"];
     if id.starts_with("job:") {

@@ -25,7 +25,6 @@ mod stepper;
 mod stop;
 mod submit;
 mod view;
-mod why;
 mod without_plan;
 
 use meshwork_macros::boxed;

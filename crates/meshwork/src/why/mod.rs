@@ -1,5 +1,6 @@
 //! Finds the reasons why a job waits.
 
+mod of_flow;
 mod reason;
 
 use meshwork_macros::boxed;
@@ -9,7 +10,7 @@ use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 use meshwork_model::state::{State, Status};
 
-use super::Client;
+use crate::Client;
 use crate::flow::{FlowClient, FlowError, FlowId};
 use crate::{Error, WorkerInfo};
 
@@ -42,7 +43,7 @@ impl Client {
         if waits {
             reasons.extend(self.open_prerequisites(job).await?);
         }
-        for blocker in self.broker.blockers(job).await? {
+        for blocker in self.broker().blockers(job).await? {
             reasons.extend(self.of_blocker(job, blocker));
         }
         let until = job.start_by_ms;
@@ -63,10 +64,10 @@ impl Client {
         let Some(flow) = job.flow else {
             return Ok(None);
         };
-        let Ok(flows) = FlowClient::new(&self.broker) else {
+        let Ok(flows) = FlowClient::new(self.broker()) else {
             return Ok(None);
         };
-        match flows.waits(FlowId(flow), &job.id).await {
+        match of_flow::waits(&flows, FlowId(flow), &job.id).await {
             Ok(reasons) => Ok(reasons),
             Err(FlowError::Broker(error)) => Err(error.into()),
             Err(FlowError::NoPlan(_)) => Ok(Some(vec![WaitReason::NoPlan { flow }])),
@@ -80,8 +81,8 @@ impl Client {
         let Some(worker) = &job.worker else {
             return Ok(Vec::new());
         };
-        let ended_ms = self.broker.lease_until(&job.job_id()).await?;
-        let now = self.broker.now().await?;
+        let ended_ms = self.broker().lease_until(&job.job_id()).await?;
+        let now = self.broker().now().await?;
         if ended_ms.is_some_and(|ended| ended >= now) || self.has_changed(job).await? {
             return Ok(Vec::new());
         }
@@ -91,8 +92,8 @@ impl Client {
 
     /// Returns the place of a job that may run.
     async fn of_place(&self, job: &Job) -> Result<Option<WaitReason>, Error> {
-        let (list, id) = (self.broker.queue_of(job), job.job_id());
-        if let Some(position) = self.broker.position(&list, &id).await? {
+        let (list, id) = (self.broker().queue_of(job), job.job_id());
+        if let Some(position) = self.broker().position(&list, &id).await? {
             return Ok(Some(WaitReason::Position {
                 queue: position.queue,
                 ahead: position.ahead,
@@ -100,7 +101,7 @@ impl Client {
                 higher: position.higher,
             }));
         }
-        if let Some(worker) = self.broker.prefetched_by(&id).await? {
+        if let Some(worker) = self.broker().prefetched_by(&id).await? {
             return Ok(Some(WaitReason::Prefetched { worker }));
         }
         Ok((!self.has_changed(job).await?).then_some(WaitReason::Lost))
@@ -108,7 +109,7 @@ impl Client {
 
     /// Returns true if the job has another status by now, or is gone.
     async fn has_changed(&self, job: &Job) -> Result<bool, Error> {
-        let now = self.broker.statuses(&[job.job_id()]).await?;
+        let now = self.broker().statuses(&[job.job_id()]).await?;
         Ok(now != [job.status()])
     }
 
@@ -123,7 +124,7 @@ impl Client {
     }
 
     async fn open_prerequisites(&self, job: &Job) -> Result<Vec<WaitReason>, Error> {
-        let open = self.broker.open_prerequisites(job).await?;
+        let open = self.broker().open_prerequisites(job).await?;
         let reason = |open| match open {
             OpenPrerequisite::Ends {
                 id,
@@ -151,7 +152,7 @@ impl Client {
         Some(match blocker {
             Blocker::Time(due_ms) => WaitReason::Time { due_ms },
             Blocker::Paused => WaitReason::Paused {
-                queue: self.broker.queue_of(job),
+                queue: self.broker().queue_of(job),
             },
             Blocker::Key {
                 key,
@@ -176,8 +177,8 @@ impl Client {
 
     /// Returns the reasons for which no worker takes a job; busy ones only if nothing else keeps it.
     async fn of_workers(&self, job: &Job, is_kept: bool) -> Result<Vec<WaitReason>, Error> {
-        let queue = self.broker.queue_of(job);
-        let is_listened = self.broker.is_listened(&queue).await?;
+        let queue = self.broker().queue_of(job);
+        let is_listened = self.broker().is_listened(&queue).await?;
         let workers = self.workers_of(&queue).await?;
         let is_able = |worker: &WorkerInfo| !worker.quiet && worker.fault.is_none();
         let is_served = workers.is_empty() || workers.iter().any(is_able);
@@ -211,10 +212,10 @@ impl Client {
 
     /// Returns the live workers of Meshwork that may take jobs of a queue, by its type, group and instance.
     async fn workers_of(&self, queue: &str) -> Result<Vec<WorkerInfo>, Error> {
-        let Some(parts) = self.broker.keys().queue_parts(queue) else {
+        let Some(parts) = self.broker().keys().queue_parts(queue) else {
             return Ok(Vec::new());
         };
-        let all = self.broker.workers_of_type(&parts.script_type).await?;
+        let all = self.broker().workers_of_type(&parts.script_type).await?;
         let all = all.iter().map(|(key, value)| WorkerInfo::read(key, value));
         let is = |wanted: &Option<String>, is: &str| wanted.as_deref().is_none_or(|it| it == is);
         let takes = |worker: &WorkerInfo| {

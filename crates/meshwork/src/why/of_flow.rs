@@ -1,43 +1,38 @@
-//! What a job of a flow waits for, by the plan.
+//! Reasons of a job of a flow, by the plan.
 
-use meshwork_macros::boxed;
 use meshwork_model::flow::{Node, Plan, Wait, Work};
 use meshwork_model::keys::context::FlowId;
 use meshwork_model::state::State;
 use meshwork_model::time;
 
-use super::{FlowClient, FlowError, FlowView, JobView};
-use crate::WaitReason;
+use super::WaitReason;
+use crate::flow::{FlowClient, FlowError, FlowView, JobView};
 
-impl FlowClient {
-    /// Returns what a job waits for, with jobs of the plan in its place; `None` if the plan keeps it from nothing, and if
-    /// it is not in the flow.
-    ///
-    /// # Errors
-    /// The flow does not exist or has no plan, or a call to the server fails.
-    #[boxed]
-    pub(crate) async fn waits(
-        &self,
-        id: FlowId,
-        job: &str,
-    ) -> Result<Option<Vec<WaitReason>>, FlowError> {
-        let plan = self.plan(id).await?;
-        let view = self.status(id).await?;
-        let Some(at) = view.jobs.iter().position(|of| of.id == job) else {
-            return Ok(None);
-        };
-        let (node, of) = (&plan.jobs[at], &view.jobs[at]);
-        if of.status != "waiting" {
-            return Ok(own(id, node, of).map(|reason| vec![reason]));
-        }
-        let mut reasons: Vec<_> = needed(&plan, &view, node)
-            .map(|(n, of)| open(id, n, of))
-            .collect();
-        if reasons.is_empty() {
-            reasons.push(WaitReason::Step { flow: id.0 });
-        }
-        Ok(Some(reasons))
+/// Returns what a job waits for, with jobs of the plan in its place; `None` if the plan keeps it from nothing, and if it is
+/// not in the flow.
+///
+/// # Errors
+/// The flow does not exist or has no plan, or a call to the server fails.
+pub(super) async fn waits(
+    flows: &FlowClient,
+    id: FlowId,
+    job: &str,
+) -> Result<Option<Vec<WaitReason>>, FlowError> {
+    let plan = flows.plan(id).await?;
+    let view = flows.status(id).await?;
+    let Some(at) = view.jobs.iter().position(|of| of.id == job) else {
+        return Ok(None);
+    };
+    let (node, of) = (&plan.jobs[at], &view.jobs[at]);
+    if of.status != "waiting" {
+        return Ok(own(id, node, of).map(|reason| vec![reason]));
     }
+    let needed = needed(&plan, &view, node);
+    let mut reasons: Vec<_> = needed.map(|(node, of)| open(id, node, of)).collect();
+    if reasons.is_empty() {
+        reasons.push(WaitReason::Step { flow: id.0 });
+    }
+    Ok(Some(reasons))
 }
 
 /// Returns the jobs that have to end before a job of the plan.
