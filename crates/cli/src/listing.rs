@@ -1,4 +1,4 @@
-//! Newest jobs of all, with at most the requested number in memory.
+//! The first jobs of all in an order, with at most the requested number in memory.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -51,8 +51,11 @@ impl FromStr for Cursor {
     }
 }
 
-/// Newest jobs that match a filter, the newest first.
-pub(crate) struct Newest {
+/// Rank of a job: jobs without one come last, and the newest comes first among equal ranks.
+pub(crate) type Rank = fn(&Job) -> Option<u64>;
+
+/// Jobs that match a filter, those of the highest rank first.
+pub(crate) struct First {
     pub(crate) jobs: Vec<Job>,
     /// True if there are more.
     cut: bool,
@@ -60,16 +63,17 @@ pub(crate) struct Newest {
     pub(crate) incomplete: bool,
 }
 
-impl Newest {
+impl First {
     /// Scans all jobs, page by page. With a cursor, only those after it.
     pub(crate) async fn find(
         client: &Client,
         filter: &JobFilter,
-        limit: usize,
+        (rank, limit): (Rank, usize),
         after: Option<Cursor>,
     ) -> Result<Self, CommandError> {
-        // Ordered by position: a page may repeat a job.
-        let (mut newest, mut cut, mut incomplete) = (BTreeMap::new(), false, false);
+        // A page may repeat a job, whose rank may have changed.
+        let (mut first, mut ranks) = (BTreeMap::new(), BTreeMap::new());
+        let (mut cut, mut incomplete) = (false, false);
         let mut walk = Walk::new(client, filter, Source::Jobs);
         let mut progress = Progress::scan();
         while let Some(page) = walk.next().await? {
@@ -78,9 +82,14 @@ impl Newest {
                 if after.as_ref().is_some_and(|after| place >= *after) {
                     continue;
                 }
-                newest.insert(place, job);
-                if newest.len() > limit {
-                    newest.pop_first();
+                let rank = rank(&job);
+                if let Some(before) = ranks.insert(place.clone(), rank) {
+                    first.remove(&(before, place.clone()));
+                }
+                first.insert((rank, place), job);
+                if first.len() > limit {
+                    let last = first.pop_first();
+                    last.and_then(|((_, place), _)| ranks.remove(&place));
                     cut = true;
                 }
             }
@@ -90,7 +99,7 @@ impl Newest {
                 break;
             }
         }
-        let jobs = newest.into_values().rev().collect();
+        let jobs = first.into_values().rev().collect();
         Ok(Self {
             jobs,
             cut,
@@ -98,7 +107,12 @@ impl Newest {
         })
     }
 
-    /// Returns the cursor of the next part, if there are more.
+    /// Returns true if there are more.
+    pub(crate) const fn is_cut(&self) -> bool {
+        self.cut
+    }
+
+    /// Returns the cursor of the next part of a list by creation, if there are more.
     pub(crate) fn next(&self) -> Option<Cursor> {
         self.jobs.last().filter(|_| self.cut).map(Cursor::of)
     }

@@ -53,6 +53,15 @@ on_all_data! {
         assert_eq!(ids("created"), ["open", "fast", "slow"]);
         assert_eq!(ids("ended"), ["fast", "slow", "open"]);
         assert_eq!(ids("duration"), ["slow", "fast", "open"]);
+        // The first of all jobs, not of the newest ones.
+        for (sort, first) in [("duration", "slow"), ("ended", "fast"), ("created", "open")] {
+            let list = ground.run(&["list", "--sort", sort, "--limit", "1", "--json"]).ok();
+            assert_eq!(list.json()["id"], first);
+            assert!(list.stderr.contains("there are more (--limit)"), "{}", list.stderr);
+            assert_eq!(list.stderr.contains("--cursor"), sort == "created", "{}", list.stderr);
+        }
+        let refused = ground.run(&["list", "--sort", "ended", "--cursor", "2026/x"]).exits(2);
+        assert!(refused.stderr.contains("--cursor continues a list by creation"), "{}", refused.stderr);
     }
 
     fn a_type_without_a_worker_is_accepted_with_a_warning(ground: &Ground) {

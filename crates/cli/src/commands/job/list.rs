@@ -1,7 +1,5 @@
 //! `meshwork job list`.
 
-use std::cmp::Reverse;
-
 use meshwork::MAX_TEXT_SCAN;
 use meshwork::view::JobSummary;
 use meshwork_model::job::Job;
@@ -15,7 +13,7 @@ use crate::args::filter::Select;
 use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::listing::{Cursor, Newest};
+use crate::listing::{Cursor, First, Rank};
 use crate::out::note;
 
 /// List jobs, the newest first
@@ -35,13 +33,13 @@ pub(crate) struct List {
     /// Continue after a list that was cut; the earlier command printed this word on stderr
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<Cursor>,
-    /// Order of the printed jobs: created, ended or duration (of the last run), the newest or the longest first
+    /// Order of all jobs: created, ended or duration (of the last run), the newest or the longest first
     #[arg(long, value_name = "WORD", default_value = "created")]
     sort: Sort,
 }
 
 /// Order of a list.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Sort {
     Created,
     Ended,
@@ -49,19 +47,29 @@ enum Sort {
 }
 
 impl Sort {
-    /// Sorts the jobs; those without an end come last.
-    fn apply(self, jobs: &mut [Job]) {
-        let ended = |job: &Job| {
-            let is_ended = job.status().is_some_and(Status::is_final);
-            time::parse_iso(&job.updated_at).filter(|_| is_ended)
-        };
-        let took = |job: &Job| Some(ended(job)?.saturating_sub(job.started_ms?));
+    /// Returns the rank of a job; jobs without an end have none.
+    fn rank(self) -> Rank {
         match self {
-            Self::Created => {}
-            Self::Ended => jobs.sort_by_key(|job| Reverse(ended(job))),
-            Self::Duration => jobs.sort_by_key(|job| Reverse(took(job))),
+            Self::Created => |_| None,
+            Self::Ended => ended,
+            Self::Duration => |job| Some(ended(job)?.saturating_sub(job.started_ms?)),
         }
     }
+
+    /// Returns the word for the first jobs.
+    const fn first(self) -> &'static str {
+        match self {
+            Self::Created => "newest",
+            Self::Ended => "last ended",
+            Self::Duration => "longest",
+        }
+    }
+}
+
+/// Returns the time of a job's end, in milliseconds since 1970.
+fn ended(job: &Job) -> Option<u64> {
+    let is_ended = job.status().is_some_and(Status::is_final);
+    time::parse_iso(&job.updated_at).filter(|_| is_ended)
 }
 
 impl List {
@@ -70,20 +78,30 @@ impl List {
         let mut filter = self.select.filter(store, false).await?;
         filter.parent = self.parent.clone();
         let (limit, cursor) = (self.limit, self.cursor.clone());
-        let mut newest = Newest::find(client, &filter, limit as usize, cursor).await?;
-        if let Some(next) = newest.next() {
-            note(format_args!(
-                "the newest {limit}; there are more (--limit), or continue with --cursor {next}"
+        if cursor.is_some() && self.sort != Sort::Created {
+            return Err(CommandError::usage(
+                "--cursor continues a list by creation: leave --sort out, or give a greater --limit",
             ));
         }
-        if newest.incomplete {
+        let order = (self.sort.rank(), limit as usize);
+        let first = First::find(client, &filter, order, cursor).await?;
+        let what = self.sort.first();
+        match first.next().filter(|_| self.sort == Sort::Created) {
+            Some(next) => note(format_args!(
+                "the {what} {limit}; there are more (--limit), or continue with --cursor {next}"
+            )),
+            None if first.is_cut() => {
+                note(format_args!("the {what} {limit}; there are more (--limit)"));
+            }
+            None => {}
+        }
+        if first.incomplete {
             note(format_args!(
                 "--text searched {MAX_TEXT_SCAN} jobs, and there are more: choose fewer by another option"
             ));
         }
-        self.sort.apply(&mut newest.jobs);
-        let (states, number) = (client.states(&newest.jobs).await?, store.context_number());
-        let rows = newest.jobs.iter().zip(states);
+        let (states, number) = (client.states(&first.jobs).await?, store.context_number());
+        let rows = first.jobs.iter().zip(states);
         context
             .out
             .rows(rows.map(|(job, state)| JobSummary::new(job, state, number)))?;
