@@ -18,6 +18,7 @@ use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
 use serde::Serialize;
 
+use crate::environment;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -56,6 +57,11 @@ impl From<OutError> for CommandError {
             }
         }
     }
+}
+
+/// Returns true for a terminal that moves its cursor.
+pub(crate) fn can_draw(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && environment::var("TERM").as_deref() != Some("dumb")
 }
 
 /// Stdout and its format.

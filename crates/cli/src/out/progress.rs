@@ -1,12 +1,11 @@
 //! Progress of many jobs: a bar on a terminal, else a line now and then.
 
-use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::time::Instant;
 
-use super::note;
+use super::{can_draw, note};
 
 /// Shortest time between two lines.
 const LINE_EVERY: Duration = Duration::from_secs(1);
@@ -32,7 +31,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn new(all: usize) -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| bar_of(all));
+        let bar = can_draw(&std::io::stderr()).then(|| bar_of(all));
         Self {
             all,
             bar,
@@ -42,7 +41,7 @@ impl Progress {
 
     /// Starts a count of scanned jobs, with an unknown total.
     pub(crate) fn scan() -> Self {
-        let terminal = std::io::stderr().is_terminal();
+        let terminal = can_draw(&std::io::stderr());
         Self {
             all: 0,
             bar: terminal.then(spinner),

@@ -1,13 +1,11 @@
 //! Log on stderr, and spans over OTLP if the program has that feature and the environment names a collector.
 
-use std::io::IsTerminal;
-
 use tracing_subscriber::filter::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry};
 
-use crate::out::notes_as_json;
+use crate::out::{can_draw, notes_as_json};
 #[cfg(feature = "otlp")]
 use crate::telemetry::otlp::Spans;
 
@@ -70,7 +68,7 @@ fn lines(format: LogFormat) -> Box<dyn Layer<Registry> + Send + Sync> {
     match format {
         LogFormat::Text => {
             let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-            Box::new(lines.with_ansi(colour && std::io::stderr().is_terminal()))
+            Box::new(lines.with_ansi(colour && can_draw(&std::io::stderr())))
         }
         // The JSON field `span` names the subject of an event.
         LogFormat::Json => Box::new(lines.json().flatten_event(true).with_span_list(false)),

@@ -1,7 +1,7 @@
 //! Output of scripts and foreign names on a terminal, where control characters could do harm, and in a pipe.
 
 use crate::common::pty::in_terminal;
-use crate::common::{Ground, json, on_all_data};
+use crate::common::{Ground, eventually, json, on_all_data};
 
 /// A command to a terminal, as scripts print it.
 const RED: &str = "\u{1b}[31m";
@@ -130,6 +130,88 @@ on_all_data! {
         assert!(lines.iter().all(|line| console::measure_text_width(line) <= 80), "{lines:#?}");
         let head = lines.iter().find(|line| line.contains("waiting")).unwrap();
         assert!(head.contains("workers") && head.contains("errors"), "{head}");
+    }
+}
+
+#[test]
+fn a_dashboard_follows_the_width_and_gives_the_screen_back_at_ctrl_z() {
+    let Some(ground) = Ground::embedded() else {
+        return;
+    };
+    let watch = ground.command(&["queue", "stats", "--watch", "--interval", "3600"]);
+    let steps = [
+        ("queue", "\u{1a}"),
+        ("queue", "columns 40"),
+        ("queue", "\u{3}"),
+    ];
+    let Some(done) = in_terminal(&watch, &steps) else {
+        return;
+    };
+    let shown = done.ok().stdout;
+    for (code, times) in [("\u{1b}[?1049h", 2), ("\u{1b}[?1049l", 2)] {
+        assert_eq!(shown.matches(code).count(), times, "{code:?}: {shown:?}");
+    }
+    let last = shown.rsplit("\u{1b}[H").next().unwrap();
+    let narrow = |line: &String| console::measure_text_width(line) <= 40;
+    assert!(on_screen(last).iter().all(narrow), "{last:?}");
+}
+
+#[test]
+fn a_dumb_terminal_gets_no_escapes() {
+    let Some(ground) = Ground::embedded() else {
+        return;
+    };
+    ground.file("f.yaml", "flow: f\njobs: {a: {script: '1', type: osis}}\n");
+    ground.file("one.rhai", "1");
+    for args in [
+        &["flow", "run", "f.yaml"][..],
+        &["run", "one.rhai"],
+        &["queue", "stats"],
+        &["job", "list"],
+    ] {
+        let mut command = ground.command(args);
+        command.env("TERM", "dumb");
+        let Some(done) = in_terminal(&command, &[]) else {
+            return;
+        };
+        let shown = done.ok().stdout;
+        assert!(!shown.contains('\u{1b}'), "{args:?}: {shown:?}");
+    }
+}
+
+on_all_data! {
+    fn what_has_become_of_things_is_shown_in_every_width(ground: &Ground) {
+        let id = "an-id-of-one-hundred-characters-".repeat(4);
+        ground.file("bad.py", "raise ValueError('no light')");
+        for end in ["a", "b"] {
+            let args = ["job", "enqueue", "bad.py", "--id", &format!("{}{end}", &id[..99]), "--retries", "0"];
+            ground.run(&args).ok();
+        }
+        ground.run(&["schedule", "add", &id[..60], "bad.py", "--every", "1h"]).ok();
+        let worker = ground.worker(&["--type", "python"]);
+        eventually("both have failed", || {
+            let all = ground.jobs();
+            all.iter().all(|job| job["state"] == "failed").then_some(())
+        });
+        for columns in ["40", "60", "80", "200"] {
+            for (args, words) in [
+                (&["job", "list"][..], &["failed", "ValueErr"][..]),
+                (&["dead", "list"], &["ValueErr"]),
+                (&["schedule", "list"], &["next"]),
+            ] {
+                let mut command = ground.command(args);
+                command.env("PTY_COLUMNS", columns);
+                let Some(done) = in_terminal(&command, &[]) else { return };
+                let shown = done.ok().stdout;
+                let width: usize = columns.parse().unwrap();
+                let fits = |line: &String| console::measure_text_width(line) <= width;
+                assert!(on_screen(&shown).iter().all(fits), "{columns} {args:?}: {shown}");
+                for word in words {
+                    assert!(shown.contains(word), "{columns} {args:?} {word}: {shown}");
+                }
+            }
+        }
+        worker.stop();
     }
 }
 

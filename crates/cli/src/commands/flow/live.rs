@@ -1,14 +1,13 @@
 //! Progress of a flow: a redrawn tree on a terminal, else a line for each change.
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
 
 use console::Term;
 use meshwork::flow::graph;
 use meshwork::flow::{FlowView, JobView, Plan};
 use meshwork_model::flow::{Dag, JobState};
 
-use crate::out::{note, one_line};
+use crate::out::{can_draw, note, one_line};
 
 /// Progress display.
 pub(super) struct Live {
@@ -21,7 +20,7 @@ pub(super) struct Live {
 
 impl Live {
     pub(super) fn new(plan: &Plan) -> Self {
-        let terminal = std::io::stderr().is_terminal();
+        let terminal = can_draw(&std::io::stderr());
         Self {
             plan: plan.clone(),
             term: terminal.then(Term::stderr),

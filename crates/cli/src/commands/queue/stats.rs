@@ -1,10 +1,10 @@
 //! `meshwork queue stats`: samples the metrics of all queues, repeatedly with --watch. [`crate::out::dashboard`] draws them.
 
-use std::io::IsTerminal;
+use std::future::pending;
 use std::time::Duration;
 
 use meshwork_broker::KnownQueues;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::app::App;
 use crate::args::parsers;
@@ -12,7 +12,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
 use crate::out::dashboard::{Board, Screen};
-use crate::out::note;
+use crate::out::{can_draw, note};
 
 /// Show the backlog, latency and throughput of each queue
 ///
@@ -48,20 +48,37 @@ impl Stats {
             }
             return Ok(Exit::DONE);
         }
-        let terminal = !context.out.is_json() && std::io::stdout().is_terminal();
-        let mut screen = terminal.then(Screen::enter);
+        let terminal = !context.out.is_json() && can_draw(&std::io::stdout());
+        let screen = terminal.then(Screen::enter).transpose();
+        let mut screen = screen.map_err(|error| CommandError::system("screen", &error))?;
         // Ctrl-C is the regular end.
         let interrupt = Interrupt::listen_quietly()?;
         if let Some(screen) = &mut screen {
             screen.draw(&board)?;
         }
+        // Counts from the last answer: a late one and the next sample would have one time.
+        let mut next = Instant::now() + every;
         loop {
+            let outdated = async {
+                match &mut screen {
+                    Some(screen) => screen.outdated().await,
+                    None => pending().await,
+                }
+            };
             tokio::select! {
-                // Counts from the last answer: a late one and the next sample would have one time.
-                () = sleep(every) => {}
+                () = sleep_until(next) => {}
                 _ = interrupt.heard() => return Ok(Exit::DONE),
+                drawn = outdated => {
+                    drawn.map_err(|error| CommandError::system("screen", &error))?;
+                    if let Some(screen) = &mut screen {
+                        screen.draw(&board)?;
+                    }
+                    continue;
+                }
             }
-            match client.broker().stats(&mut known, false).await {
+            let sample = client.broker().stats(&mut known, false).await;
+            next = Instant::now() + every;
+            match sample {
                 Ok(stats) => board.take(stats),
                 // The next sample may succeed.
                 Err(error) if error.is_temporary() => {

@@ -1,8 +1,11 @@
-//! Alternate screen of a terminal. It is redrawn in place, and the original screen is restored at the end.
+//! Alternate screen of a terminal. It is redrawn in place, and the original screen is restored at the end and while the
+//! command is stopped by Ctrl-Z.
 
 use std::io;
 
 use console::Term;
+use rustix::process::{Signal as Number, getpid, kill_process};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::out::OutError;
 use crate::out::dashboard::Board;
@@ -18,18 +21,38 @@ const LINE_END: &str = "\x1b[K\r\n";
 const BELOW: &str = "\x1b[J";
 
 /// Alternate screen of a terminal; restored on drop.
-pub(crate) struct Screen(Term);
+pub(crate) struct Screen {
+    term: Term,
+    resized: Signal,
+    stopped: Signal,
+}
 
 impl Screen {
-    pub(crate) fn enter() -> Self {
-        let term = Term::buffered_stdout();
-        term.write_str(ENTER).ok();
-        Self(term)
+    pub(crate) fn enter() -> io::Result<Self> {
+        let screen = Self {
+            term: Term::buffered_stdout(),
+            resized: signal(SignalKind::window_change())?,
+            stopped: signal(SignalKind::from_raw(Number::TSTP.as_raw()))?,
+        };
+        screen.term.write_str(ENTER)?;
+        Ok(screen)
+    }
+
+    /// Returns when the terminal has another size, or the command goes on after Ctrl-Z: the dashboard is to be drawn.
+    pub(crate) async fn outdated(&mut self) -> io::Result<()> {
+        tokio::select! {
+            _ = self.resized.recv() => Ok(()),
+            _ = self.stopped.recv() => {
+                self.write(LEAVE)?;
+                kill_process(getpid(), Number::STOP)?;
+                self.write(ENTER)
+            }
+        }
     }
 
     /// Draws the dashboard at the current size of the terminal.
     pub(crate) fn draw(&mut self, board: &Board) -> Result<(), OutError> {
-        let (height, width) = self.0.size();
+        let (height, width) = self.term.size();
         // The last line stays empty, since a full screen scrolls.
         let size = (usize::from(height).saturating_sub(1), usize::from(width));
         let lines = board.drawn(Some(size));
@@ -39,8 +62,8 @@ impl Screen {
     }
 
     fn write(&self, text: &str) -> io::Result<()> {
-        self.0.write_str(text)?;
-        self.0.flush()
+        self.term.write_str(text)?;
+        self.term.flush()
     }
 }
 

@@ -7,13 +7,23 @@ use serde_json::json;
 
 use super::{Done, Running};
 
-/// Runs a command in a terminal: for each pair of a text and keys it waits for the text, and presses the keys.
+/// Runs a command in a terminal: for each pair of a text and keys it waits for the text, and presses the keys. `columns 40`
+/// gives the terminal another width. What Ctrl-Z has stopped goes on.
 const SCRIPT: &str = r#"
-import fcntl, json, os, pty, struct, sys, termios
+import fcntl, json, os, pty, signal, struct, sys, termios
 steps, command = json.loads(sys.argv[1]), sys.argv[2:]
+def size(of, columns):
+    fcntl.ioctl(of, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+def press(keys):
+    if keys.startswith("columns "):
+        return size(terminal, int(keys.split()[1]))
+    os.write(terminal, keys.encode())
+    if keys == "\x1a":
+        os.waitpid(child, os.WUNTRACED)
+        os.kill(child, signal.SIGCONT)
 child, terminal = pty.fork()
 if child == 0:
-    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    size(0, int(os.environ.get("PTY_COLUMNS", "80")))
     os.execv(command[0], command)
 seen = b""
 while True:
@@ -28,7 +38,7 @@ while True:
     while steps and steps[0][0].encode() in seen:
         text, keys = steps.pop(0)
         seen = seen.split(text.encode(), 1)[1]
-        os.write(terminal, keys.encode())
+        press(keys)
 sys.stdout.flush()
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) % 256)
 "#;
@@ -37,10 +47,10 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) % 256)
 pub(crate) fn in_terminal(command: &Command, steps: &[(&str, &str)]) -> Option<Done> {
     let mut driver = Command::new(need(Tool::Python)?);
     driver.env_clear().current_dir(command.get_current_dir()?);
+    driver.env("TERM", "xterm");
     for (name, value) in command.get_envs() {
         driver.env(name, value?);
     }
-    driver.env("TERM", "xterm");
     driver.args(["-c", SCRIPT, &json!(steps).to_string()]);
     driver.arg(command.get_program()).args(command.get_args());
     Some(Running::start(driver).ended())
