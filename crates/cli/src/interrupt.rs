@@ -1,13 +1,17 @@
 //! SIGINT and SIGTERM: the first one starts an orderly end, the second one ends the process at once. A dedicated thread
 //! receives them, even if a script or a full pipe blocks all others.
 
+use std::fmt::Display;
 use std::io;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use futures_util::future::select_all;
-use meshwork::WorkerHandle;
+use meshwork::{Client, WorkerHandle};
+use meshwork_model::job::Job;
+use meshwork_model::name::JobId;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -128,6 +132,38 @@ impl Interrupt {
             result = call => Ok(result?),
         }
     }
+}
+
+/// Waits for what goes on without this command. An interruption ends the wait, and prints how to go on.
+///
+/// # Errors
+/// The wait fails, or is interrupted.
+pub(crate) async fn or_detach<T, E>(
+    wait: impl Future<Output = Result<T, E>>,
+    how: impl Display,
+) -> Result<T, CommandError>
+where
+    CommandError: From<E>,
+{
+    let interrupt = Interrupt::listen_quietly()?;
+    let ended = interrupt.or(wait).await;
+    if ended.is_err() && interrupt.check().is_err() {
+        note(how);
+    }
+    ended
+}
+
+/// Waits for a job as [`or_detach`].
+///
+/// # Errors
+/// The wait fails, or is interrupted.
+pub(crate) async fn wait_for_job(
+    client: &Client,
+    id: &JobId,
+    patience: Duration,
+) -> Result<Job, CommandError> {
+    let how = format!("job {id} goes on: `meshwork job wait {id}` waits for it");
+    or_detach(client.wait(id, patience), how).await
 }
 
 /// SIGTSTP, which makes workers quiet; received after [`Quiet::listen`].

@@ -10,6 +10,7 @@ use crate::app::App;
 use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::interrupt::wait_for_job;
 use crate::single;
 use crate::whole_id::whole_id;
 
@@ -30,7 +31,7 @@ impl ResultOf {
         let client = context.client().await?;
         let id = whole_id(&client, &self.id).await?;
         let job = match self.wait {
-            Some(patience) => client.wait(&id, patience).await?,
+            Some(patience) => wait_for_job(&client, &id, patience).await?,
             None => client.status(&id).await?,
         };
         if job.status().is_some_and(Status::is_final) {

@@ -15,6 +15,7 @@ use crate::args::script::Script;
 use crate::ephemeral_worker::WorkerCheck;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::interrupt::wait_for_job;
 use crate::job_args::{JobArgs, TargetArgs};
 use crate::out::note;
 use crate::scope::{ActorArgs, Scope};
@@ -143,7 +144,7 @@ impl Submit {
         let id = client.enqueue(request).await?;
         let kept = id != job.id;
         if let Some(patience) = patience {
-            let ended = client.wait(&id, patience).await?;
+            let ended = wait_for_job(&client, &id, patience).await?;
             return single::print_end(&ended, &mut context.out);
         }
         if context.out.is_json() {

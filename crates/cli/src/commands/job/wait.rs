@@ -9,6 +9,7 @@ use crate::app::App;
 use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::interrupt::wait_for_job;
 use crate::single;
 use crate::whole_id::whole_id;
 
@@ -28,7 +29,7 @@ impl Wait {
         let patience = self.timeout.unwrap_or(Duration::from_secs(MAX_TIMEOUT));
         let client = context.client().await?;
         let id = whole_id(&client, &self.id).await?;
-        let job = client.wait(&id, patience).await?;
+        let job = wait_for_job(&client, &id, patience).await?;
         single::print_end(&job, &mut context.out)
     }
 }

@@ -14,6 +14,7 @@ use crate::args::parsers;
 use crate::confirm::confirm;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::interrupt::or_detach;
 use crate::out::note;
 
 /// One queue or all.
@@ -181,7 +182,10 @@ impl Drain {
                     note(words(depth));
                 }
             };
-            client.drain(&list, self.timeout, progress).await?
+            let how = format!(
+                "{name} takes no new jobs: `meshwork queue drain {name}` waits again, `meshwork queue resume {name}` ends the drain"
+            );
+            or_detach(client.drain(&list, self.timeout, progress), how).await?
         };
         if context.out.is_json() {
             context.out.json(&Depth {

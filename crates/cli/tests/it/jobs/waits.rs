@@ -1,5 +1,6 @@
 //! `meshwork job why` says what a job waits for: the job of a flow, a key, slots, and an id or a worker that is gone.
 
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::common::{Ground, eventually, on_all_data};
@@ -164,4 +165,39 @@ on_all_data! {
         ground.run(&["job", "cancel", "other"]).ok();
         assert_eq!(ground.jobs().iter().filter(|job| job["state"] == "cancelled").count(), 1);
     }
+}
+
+on_all_data! {
+    fn an_interrupted_wait_says_how_to_go_on(ground: &Ground) {
+        ground.file("one.rhai", "1");
+        let paused = ["queue", "pause", "osis", "--create"];
+        ground.run(&paused).ok();
+        let waits = ground.start(&["enqueue", "one.rhai", "--id", "a", "--wait"]);
+        ground.job_that_is("queued");
+        let listens = || std::fs::read_to_string(format!("/proc/{}/status", waits.pid())).is_ok_and(|text| caught(&text));
+        eventually("it receives signals", || listens().then_some(()));
+        waits.signal(Signal::INT);
+        let done = waits.ended().exits(130);
+        assert!(done.stderr.contains("job a goes on: `meshwork job wait a` waits for it"), "{}", done.stderr);
+        let mut drain = ground.start(&["queue", "drain", "osis"]);
+        assert!(drain.said().contains("paused"));
+        eventually("it receives signals", || {
+            let status = std::fs::read_to_string(format!("/proc/{}/status", drain.pid()));
+            status.is_ok_and(|text| caught(&text)).then_some(())
+        });
+        drain.signal(Signal::INT);
+        let done = drain.ended().exits(130);
+        assert!(done.stderr.contains("`meshwork queue resume osis` ends the drain"), "{}", done.stderr);
+        let worker = ground.worker(&["--type", "osis"]);
+        ground.run(&["queue", "resume", "osis"]).ok();
+        ground.run(&["job", "wait", "a"]).ok();
+        worker.stop();
+    }
+}
+
+/// True for the status of a process that catches SIGINT.
+fn caught(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & 0b10 != 0)
 }
