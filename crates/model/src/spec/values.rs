@@ -165,16 +165,16 @@ mod schema {
     use super::{PriorityWord, SandboxFields, SandboxSpec};
 
     impl JsonSchema for PriorityWord {
-        fn inline_schema() -> bool {
-            true
-        }
-
         fn schema_name() -> Cow<'static, str> {
-            "Priority".into()
+            "JobPriority".into()
         }
 
         fn json_schema(_: &mut SchemaGenerator) -> Schema {
-            json_schema!({"enum": ["high", "normal", "low", 0, 1, 2]})
+            // Generators of clients take no enum of two types.
+            json_schema!({"anyOf": [
+                {"type": "string", "enum": ["high", "normal", "low"]},
+                {"type": "integer", "minimum": 0, "maximum": 2},
+            ]})
         }
     }
 
