@@ -2054,6 +2054,8 @@ export interface components {
             started_at?: string | null;
             /** @description `waiting`, `ready`, `started`, `finished`, `error`, `skipped` or `stopped`. */
             status: string;
+            /** @description The time at which an open approval is refused, or a pause ends (RFC 3339). */
+            until?: string | null;
             /** @description The time of its last change (RFC 3339). */
             updated_at?: string | null;
         };
@@ -2399,6 +2401,7 @@ export interface components {
             /** @description Time to wait for the end of the job, at most 5 minutes. */
             wait?: components["schemas"]["Span"] | null;
         };
+        JobPriority: ("high" | "normal" | "low") | number;
         /** @description Script, input and links of a job. Secrets of its environment are masked. */
         JobSource: {
             /** @description Batch of the job. */
@@ -2496,11 +2499,8 @@ export interface components {
             payload?: unknown;
             /** @description Longest wait for them, rounded up to whole seconds: at most 7 days. Default: no limit. */
             prerequisite_timeout?: components["schemas"]["Span"] | null;
-            /**
-             * @description `high`, `normal` or `low`; or 0, 1 or 2.
-             * @enum {unknown}
-             */
-            priority?: "high" | "normal" | "low" | 0 | 1 | 2 | null;
+            /** @description `high`, `normal` or `low`; or 0, 1 or 2. */
+            priority?: components["schemas"]["JobPriority"] | null;
             /**
              * Format: uint32
              * @description Number of retries: N allow N + 1 runs. At most 100. Default: 0.
@@ -2623,11 +2623,8 @@ export interface components {
             payload?: unknown;
             /** @description Longest wait for them, rounded up to whole seconds: at most 7 days. Default: no limit. */
             prerequisite_timeout?: components["schemas"]["Span"] | null;
-            /**
-             * @description `high`, `normal` or `low`; or 0, 1 or 2.
-             * @enum {unknown}
-             */
-            priority?: "high" | "normal" | "low" | 0 | 1 | 2 | null;
+            /** @description `high`, `normal` or `low`; or 0, 1 or 2. */
+            priority?: components["schemas"]["JobPriority"] | null;
             /**
              * Format: uint32
              * @description Number of retries: N allow N + 1 runs. At most 100. Default: 0.
@@ -4056,8 +4053,121 @@ export interface components {
             ahead: number;
             /** @description The key. */
             key: string;
+            /** @description The rate of the key, as `100/min`, if it does not permit a start now. */
+            rate?: string | null;
             /** @constant */
             reason: "key";
+            /**
+             * Format: uint64
+             * @description Number of jobs of the key that run, if they are as many as may.
+             */
+            running?: number | null;
+            /**
+             * Format: uint64
+             * @description Time until the key's next start by that rate, in milliseconds.
+             */
+            wait_ms?: number | null;
+        } | {
+            /**
+             * Format: uint32
+             * @description The flow.
+             */
+            flow: number;
+            /** @description Name of the approval in the flow. */
+            name: string;
+            /** @description Its question. */
+            question: string;
+            /** @constant */
+            reason: "approval";
+            /**
+             * Format: uint64
+             * @description Time of its refusal without an answer, in milliseconds since 1970.
+             */
+            until_ms: number | null;
+        } | {
+            /** @description Id of the pause. */
+            job: string;
+            /** @constant */
+            reason: "pause";
+            /**
+             * Format: uint64
+             * @description Its end, in milliseconds since 1970.
+             */
+            until_ms: number | null;
+        } | {
+            /**
+             * Format: uint32
+             * @description The actor that has to send it.
+             */
+            from: number | null;
+            /** @description Id of that job. */
+            job: string;
+            /** @description Type of the message that an actor has to send; `None` for the answer of another context. */
+            message_type: string | null;
+            /** @constant */
+            reason: "message";
+        } | {
+            /**
+             * Format: uint
+             * @description Number of items that have ended.
+             */
+            ended: number;
+            /** @description Id of the `foreach`. */
+            job: string;
+            /** @constant */
+            reason: "items";
+            /**
+             * Format: uint
+             * @description Number of all items.
+             */
+            total: number;
+        } | {
+            /**
+             * Format: uint32
+             * @description The flow.
+             */
+            flow: number;
+            /** @constant */
+            reason: "step";
+        } | {
+            /**
+             * Format: uint32
+             * @description The flow.
+             */
+            flow: number;
+            /** @constant */
+            reason: "no_plan";
+        } | {
+            /** @constant */
+            reason: "busy";
+            /**
+             * Format: uint
+             * @description Number of their slots.
+             */
+            slots: number;
+            /**
+             * Format: uint
+             * @description Number of these workers.
+             */
+            workers: number;
+        } | {
+            /** @constant */
+            reason: "prefetched";
+            /** @description The worker. */
+            worker: string;
+        } | {
+            /** @constant */
+            reason: "lost";
+        } | {
+            /**
+             * Format: uint64
+             * @description The end of the lease, in milliseconds since 1970; `None` if there is none.
+             */
+            ended_ms: number | null;
+            /** @constant */
+            reason: "lease_over";
+            /** @description The worker. */
+            worker: string;
         } | {
             /** @description The queue. */
             queue: string;
@@ -5754,11 +5864,8 @@ export interface operations {
                     payload?: unknown;
                     /** @description Longest wait for them, rounded up to whole seconds: at most 7 days. Default: no limit. */
                     prerequisite_timeout?: components["schemas"]["Span"] | null;
-                    /**
-                     * @description `high`, `normal` or `low`; or 0, 1 or 2.
-                     * @enum {unknown}
-                     */
-                    priority?: "high" | "normal" | "low" | 0 | 1 | 2 | null;
+                    /** @description `high`, `normal` or `low`; or 0, 1 or 2. */
+                    priority?: components["schemas"]["JobPriority"] | null;
                     /**
                      * Format: uint32
                      * @description Number of retries: N allow N + 1 runs. At most 100. Default: 0.
@@ -6005,11 +6112,8 @@ export interface operations {
                     payload?: unknown;
                     /** @description Longest wait for them, rounded up to whole seconds: at most 7 days. Default: no limit. */
                     prerequisite_timeout?: components["schemas"]["Span"] | null;
-                    /**
-                     * @description `high`, `normal` or `low`; or 0, 1 or 2.
-                     * @enum {unknown}
-                     */
-                    priority?: "high" | "normal" | "low" | 0 | 1 | 2 | null;
+                    /** @description `high`, `normal` or `low`; or 0, 1 or 2. */
+                    priority?: components["schemas"]["JobPriority"] | null;
                     /**
                      * Format: uint32
                      * @description Number of retries: N allow N + 1 runs. At most 100. Default: 0.

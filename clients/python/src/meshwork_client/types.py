@@ -725,6 +725,10 @@ class FlowJob(TypedDict):
     """
     `waiting`, `ready`, `started`, `finished`, `error`, `skipped` or `stopped`.
     """
+    until: NotRequired[str | None]
+    """
+    The time at which an open approval is refused, or a pause ends (RFC 3339).
+    """
     updated_at: NotRequired[str | None]
     """
     The time of its last change (RFC 3339).
@@ -1110,6 +1114,9 @@ class JobParams(TypedDict):
     """
     Id of the job; in a context its number, as `2001` or `12:2001`, or its key.
     """
+
+
+JobPriority: TypeAlias = Literal['high', 'normal', 'low'] | int
 
 
 class JobSource(TypedDict):
@@ -2641,10 +2648,169 @@ class WaitReason9(TypedDict):
     """
     The key.
     """
+    rate: NotRequired[str | None]
+    """
+    The rate of the key, as `100/min`, if it does not permit a start now.
+    """
     reason: Literal['key']
+    running: NotRequired[int | None]
+    """
+    Number of jobs of the key that run, if they are as many as may.
+    """
+    wait_ms: NotRequired[int | None]
+    """
+    Time until the key's next start by that rate, in milliseconds.
+    """
 
 
 class WaitReason10(TypedDict):
+    """
+    The job is an open approval, or waits for one.
+    """
+
+    flow: int
+    """
+    The flow.
+    """
+    name: str
+    """
+    Name of the approval in the flow.
+    """
+    question: str
+    """
+    Its question.
+    """
+    reason: Literal['approval']
+    until_ms: int | None
+    """
+    Time of its refusal without an answer, in milliseconds since 1970.
+    """
+
+
+class WaitReason11(TypedDict):
+    """
+    The job is a pause of a flow, or waits for one.
+    """
+
+    job: str
+    """
+    Id of the pause.
+    """
+    reason: Literal['pause']
+    until_ms: int | None
+    """
+    Its end, in milliseconds since 1970.
+    """
+
+
+WaitReason12 = TypedDict(
+    'WaitReason12',
+    {
+        'from': int | None,
+        'job': str,
+        'message_type': str | None,
+        'reason': Literal['message'],
+    },
+)
+
+
+class WaitReason13(TypedDict):
+    """
+    The job is a `foreach` of a flow whose items run, or waits for one.
+    """
+
+    ended: int
+    """
+    Number of items that have ended.
+    """
+    job: str
+    """
+    Id of the `foreach`.
+    """
+    reason: Literal['items']
+    total: int
+    """
+    Number of all items.
+    """
+
+
+class WaitReason14(TypedDict):
+    """
+    The next step of the job's flow has not been taken.
+    """
+
+    flow: int
+    """
+    The flow.
+    """
+    reason: Literal['step']
+
+
+class WaitReason15(TypedDict):
+    """
+    The flow of the job has lost its plan, and never goes on.
+    """
+
+    flow: int
+    """
+    The flow.
+    """
+    reason: Literal['no_plan']
+
+
+class WaitReason16(TypedDict):
+    """
+    All slots of the workers that take jobs of its queue are busy.
+    """
+
+    reason: Literal['busy']
+    slots: int
+    """
+    Number of their slots.
+    """
+    workers: int
+    """
+    Number of these workers.
+    """
+
+
+class WaitReason17(TypedDict):
+    """
+    A worker holds its id and has no free slot for it.
+    """
+
+    reason: Literal['prefetched']
+    worker: str
+    """
+    The worker.
+    """
+
+
+class WaitReason18(TypedDict):
+    """
+    No queue and no worker holds its id.
+    """
+
+    reason: Literal['lost']
+
+
+class WaitReason19(TypedDict):
+    """
+    The job counts as running, but the lease of its worker is over.
+    """
+
+    ended_ms: int | None
+    """
+    The end of the lease, in milliseconds since 1970; `None` if there is none.
+    """
+    reason: Literal['lease_over']
+    worker: str
+    """
+    The worker.
+    """
+
+
+class WaitReason20(TypedDict):
     """
     No live worker of Meshwork takes jobs of its queue. Foreign workers are not counted.
     """
@@ -2656,7 +2822,7 @@ class WaitReason10(TypedDict):
     reason: Literal['no_worker']
 
 
-class WaitReason11(TypedDict):
+class WaitReason21(TypedDict):
     """
     All workers that could take it are quiet.
     """
@@ -2672,7 +2838,7 @@ class WaitReason11(TypedDict):
     """
 
 
-class WaitReason12(TypedDict):
+class WaitReason22(TypedDict):
     """
     A worker of its queue cannot start jobs of its type.
     """
@@ -2688,7 +2854,7 @@ class WaitReason12(TypedDict):
     """
 
 
-class WaitReason13(TypedDict):
+class WaitReason23(TypedDict):
     """
     Other jobs of its queue come first.
     """
@@ -2712,7 +2878,7 @@ class WaitReason13(TypedDict):
     reason: Literal['position']
 
 
-WaitReason: TypeAlias = WaitReason1 | WaitReason2 | WaitReason3 | WaitReason4 | WaitReason5 | WaitReason6 | WaitReason7 | WaitReason8 | WaitReason9 | WaitReason10 | WaitReason11 | WaitReason12 | WaitReason13
+WaitReason: TypeAlias = WaitReason1 | WaitReason2 | WaitReason3 | WaitReason4 | WaitReason5 | WaitReason6 | WaitReason7 | WaitReason8 | WaitReason9 | WaitReason10 | WaitReason11 | WaitReason12 | WaitReason13 | WaitReason14 | WaitReason15 | WaitReason16 | WaitReason17 | WaitReason18 | WaitReason19 | WaitReason20 | WaitReason21 | WaitReason22 | WaitReason23
 """
 A reason why a job waits. Its text ([`fmt::Display`]) is for people.
 
@@ -3957,7 +4123,7 @@ class JobSpec(TypedDict):
     """
     Longest wait for them, rounded up to whole seconds: at most 7 days. Default: no limit.
     """
-    priority: NotRequired[Literal['high', 'normal', 'low', 0, 1, 2] | None]
+    priority: NotRequired[JobPriority | None]
     """
     `high`, `normal` or `low`; or 0, 1 or 2.
     """
@@ -4113,7 +4279,7 @@ class JobSpecWithWait(TypedDict):
     """
     Longest wait for them, rounded up to whole seconds: at most 7 days. Default: no limit.
     """
-    priority: NotRequired[Literal['high', 'normal', 'low', 0, 1, 2] | None]
+    priority: NotRequired[JobPriority | None]
     """
     `high`, `normal` or `low`; or 0, 1 or 2.
     """
