@@ -3990,7 +3990,7 @@ export interface components {
             id: string;
             /** @constant */
             reason: "prerequisite";
-            /** @description Its state, in the words of [`State`]. */
+            /** @description Its state: `queued`, `delayed`, `waiting`, `running`, `finished`, `failed` or `cancelled`. */
             state: string | null;
             /** @description The status in its record; `None` if it does not exist. */
             status: string | null;

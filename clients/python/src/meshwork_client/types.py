@@ -2535,7 +2535,7 @@ class WaitReason1(TypedDict):
     reason: Literal['prerequisite']
     state: str | None
     """
-    Its state, in the words of [`State`].
+    Its state: `queued`, `delayed`, `waiting`, `running`, `finished`, `failed` or `cancelled`.
     """
     status: str | None
     """

@@ -35,7 +35,7 @@ pub enum WaitReason {
         id: String,
         /// The status in its record; `None` if it does not exist.
         status: Option<String>,
-        /// Its state, in the words of [`State`].
+        /// Its state: `queued`, `delayed`, `waiting`, `running`, `finished`, `failed` or `cancelled`.
         state: Option<String>,
     },
     /// A gate of the context is closed.
