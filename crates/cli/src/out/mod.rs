@@ -18,7 +18,6 @@ use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
 use serde::Serialize;
 
-use crate::environment;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
@@ -61,7 +60,7 @@ impl From<OutError> for CommandError {
 
 /// Returns true for a terminal that moves its cursor.
 pub(crate) fn can_draw(stream: &impl IsTerminal) -> bool {
-    stream.is_terminal() && environment::var("TERM").as_deref() != Some("dumb")
+    stream.is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
 /// Stdout and its format.
