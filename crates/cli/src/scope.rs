@@ -15,7 +15,7 @@ use crate::app::{App, Entered};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::IdentityArgs;
-use crate::whole_id::whole_id;
+use crate::whole_id::complete;
 
 /// Options of commands whose jobs may be those of a context.
 #[derive(Debug, Clone, clap::Args)]
@@ -75,9 +75,11 @@ impl ScopeArgs {
         let store = Store::new(client, caller, Arc::default());
         let placed = store.enter_all(place, None, needs).await?;
         if let Placed::One(store) = &placed {
-            for id in ids {
-                *id = whole_id(&store.client, &store.job_id(id.as_str())?).await?;
+            let mut ids = ids;
+            for id in &mut ids {
+                **id = store.job_id(id.as_str())?;
             }
+            complete(&store.client, ids).await?;
         }
         Ok(placed)
     }

@@ -1,6 +1,7 @@
 //! The job that a user names by the beginning of its id, as a table shows it.
 
 use meshwork::Client;
+use meshwork_broker::MAX_ITEMS;
 use meshwork_model::name::JobId;
 
 use crate::error::CommandError;
@@ -14,14 +15,39 @@ const SHORTEST: usize = 4;
 /// # Errors
 /// Several jobs begin so, or a call to the server fails.
 pub(crate) async fn whole_id(client: &Client, id: &JobId) -> Result<JobId, CommandError> {
-    let broker = client.broker();
-    let exists = broker.statuses(std::slice::from_ref(id)).await;
-    let exists = exists.map_err(meshwork::Error::from)?;
+    let mut id = id.clone();
+    complete(client, vec![&mut id]).await?;
+    Ok(id)
+}
+
+/// Completes the ids of jobs as [`whole_id`]. Jobs that exist are looked for in one call for each 1,000.
+///
+/// # Errors
+/// Several jobs begin as an id, or a call to the server fails.
+pub(crate) async fn complete(
+    client: &Client,
+    mut ids: Vec<&mut JobId>,
+) -> Result<(), CommandError> {
+    for ids in ids.chunks_mut(MAX_ITEMS) {
+        let given: Vec<JobId> = ids.iter().map(|id| JobId::clone(id)).collect();
+        let found = client.broker().statuses(&given).await;
+        let found = found.map_err(meshwork::Error::from)?;
+        for (id, status) in ids.iter_mut().zip(found) {
+            if status.is_none() {
+                **id = beginning_with(client, id).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the only job that begins with this text, or the text.
+async fn beginning_with(client: &Client, id: &JobId) -> Result<JobId, CommandError> {
     let beginning = id.as_str().trim_end_matches('…');
-    if exists.first().is_some_and(Option::is_some) || beginning.chars().count() < SHORTEST {
+    if beginning.chars().count() < SHORTEST {
         return Ok(id.clone());
     }
-    let found = broker.ids_beginning(beginning, 2).await;
+    let found = client.broker().ids_beginning(beginning, 2).await;
     let found = found.map_err(meshwork::Error::from)?;
     match &found[..] {
         [] => Ok(id.clone()),

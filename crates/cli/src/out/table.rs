@@ -100,11 +100,11 @@ impl Table {
         self.apart = ID.max(width / 3);
         for name in self.optional {
             let at = self.columns.iter().position(|column| column.name == *name);
-            if let Some(at) = at.filter(|_| self.least(Self::with_whole_ids) > width) {
+            if let Some(at) = at.filter(|_| self.total(Self::with_whole_ids) > width) {
                 self.omit(at);
             }
         }
-        while self.least(Self::with_cut_ids) > width {
+        while self.total(Self::with_cut_ids) > width {
             let others = 1..self.columns.len().saturating_sub(1);
             let is_kept = |at: &usize| KEPT.contains(&&*self.columns[*at].name);
             let Some(at) = others.rev().find(|at| !is_kept(at)) else {
@@ -113,7 +113,7 @@ impl Table {
             self.omit(at);
         }
         let last = self.columns.len().saturating_sub(1);
-        let mut over = self.width().saturating_sub(width);
+        let mut over = self.total(Self::widest).saturating_sub(width);
         over -= self.cut(last, over, LAST);
         for of in [&IDS[..], &NAMES[..]] {
             for at in 0..self.columns.len() {
@@ -137,12 +137,14 @@ impl Table {
         let widest = self.widest(at);
         let width = widest.saturating_sub(over).max(least).min(widest);
         let name = self.columns[at].name.to_lowercase();
-        let is_id = IDS.contains(&&*name) && self.unique(at) <= width;
-        let is_last = at + 1 == self.columns.len() && !IDS.contains(&&*name);
+        let by_beginning = match IDS.contains(&&*name) {
+            true => self.unique(at) <= width,
+            false => at + 1 == self.columns.len(),
+        };
         for row in &mut self.rows {
-            row[at] = match !is_id && !is_last {
-                true => cut_middle(&row[at], width),
-                false => truncate_str(&row[at], width, "…").into_owned(),
+            row[at] = match by_beginning {
+                true => truncate_str(&row[at], width, "…").into_owned(),
+                false => cut_middle(&row[at], width),
             };
         }
         widest - width
@@ -188,20 +190,10 @@ impl Table {
         most + 2
     }
 
-    /// Returns the least width of the table, by those of its columns.
-    fn least(&self, of: fn(&Self, usize) -> usize) -> usize {
+    /// Returns the width of the table whose columns have these widths.
+    fn total(&self, of: fn(&Self, usize) -> usize) -> usize {
         let widths = (0..self.columns.len()).map(|at| of(self, at));
-        widths.sum::<usize>() + self.gaps()
-    }
-
-    /// Returns the width of the table.
-    fn width(&self) -> usize {
-        let widths = (0..self.columns.len()).map(|at| self.widest(at));
-        widths.sum::<usize>() + self.gaps()
-    }
-
-    fn gaps(&self) -> usize {
-        self.columns.len().saturating_sub(1) * usize::from(GAP)
+        widths.sum::<usize>() + self.columns.len().saturating_sub(1) * usize::from(GAP)
     }
 
     /// Returns the table as text; with a width, no line is longer.

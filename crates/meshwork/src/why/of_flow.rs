@@ -35,6 +35,11 @@ pub(super) async fn waits(
     Ok(Some(reasons))
 }
 
+/// Returns true for the status of a job or item that has not ended.
+fn is_open(status: &str) -> bool {
+    matches!(status, "waiting" | "ready" | "started")
+}
+
 /// Returns the jobs that have to end before a job of the plan.
 fn needed<'v>(
     plan: &'v Plan,
@@ -42,10 +47,7 @@ fn needed<'v>(
     node: &'v Node,
 ) -> impl Iterator<Item = (&'v Node, &'v JobView)> {
     let all = plan.jobs.iter().zip(&view.jobs);
-    all.filter(|(other, of)| {
-        let is_open = matches!(of.status, "waiting" | "ready" | "started");
-        is_open && node.needs.contains(&other.name)
-    })
+    all.filter(|(other, of)| is_open(of.status) && node.needs.contains(&other.name))
 }
 
 /// Returns the reason of a job that runs without a worker.
@@ -57,7 +59,6 @@ fn own(flow: FlowId, node: &Node, of: &JobView) -> Option<WaitReason> {
     let until_ms = of.until.as_deref().and_then(time::parse_iso);
     Some(match &node.work {
         _ if node.foreach.is_some() => {
-            let is_open = |status: &str| matches!(status, "waiting" | "ready" | "started");
             let open = of.items.iter().filter(|item| is_open(item.status)).count();
             WaitReason::Items {
                 job,

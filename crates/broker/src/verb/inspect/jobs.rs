@@ -111,20 +111,7 @@ impl Broker {
     /// The server refuses the call.
     #[boxed]
     pub async fn list(&self, from: u64) -> Result<JobPage, Error> {
-        let prefix = self.keys.job_prefix();
-        let mut scan = redis::cmd("SCAN");
-        scan.arg(from)
-            .arg("MATCH")
-            .arg(format!("{}*", glob_literal(&prefix)));
-        scan.arg("COUNT").arg(SCAN_COUNT).arg("TYPE").arg("hash");
-        let scanned = self.ask::<(u64, Vec<Vec<u8>>)>("inspect", &scan).await;
-        let (next, keys) = match (scanned, self.keys.context()) {
-            (Err(error), Some(context)) if error.is_denied() => self.indexed(context, from).await?,
-            (scanned, _) => scanned?,
-        };
-        let ids: Vec<_> = texts(keys)
-            .filter_map(|key| self.keys.job_of_key(&key))
-            .collect();
+        let (next, ids) = self.scan_ids(from, &self.keys.job_prefix()).await?;
         let mut jobs = Vec::with_capacity(ids.len());
         for chunk in ids.chunks(MAX_ITEMS) {
             jobs.extend(self.summaries(chunk).await?.into_iter().flatten());
@@ -138,30 +125,34 @@ impl Broker {
     /// The server refuses a call.
     #[boxed]
     pub async fn ids_beginning(&self, text: &str, most: usize) -> Result<Vec<JobId>, Error> {
-        let pattern = format!(
-            "{}*",
-            glob_literal(&self.keys.job_hash_key(&JobId::foreign(text.to_owned())))
-        );
+        let prefix = self.keys.job_hash_key(&JobId::foreign(text.to_owned()));
         let (mut from, mut found) = (0, BTreeSet::new());
         for _ in 0..MOST_PAGES {
-            let mut scan = redis::cmd("SCAN");
-            scan.arg(from).arg("MATCH").arg(&pattern);
-            scan.arg("COUNT").arg(SCAN_COUNT).arg("TYPE").arg("hash");
-            let scanned = self.ask::<(u64, Vec<Vec<u8>>)>("inspect", &scan).await;
-            let (next, keys) = match (scanned, self.keys.context()) {
-                (Err(error), Some(context)) if error.is_denied() => {
-                    self.indexed(context, from).await?
-                }
-                (scanned, _) => scanned?,
-            };
-            let ids = texts(keys).filter_map(|key| self.keys.job_of_key(&key));
-            found.extend(ids.filter(|id| id.as_str().starts_with(text)));
+            let (next, ids) = self.scan_ids(from, &prefix).await?;
+            // The index of a context has all of its jobs.
+            found.extend(ids.into_iter().filter(|id| id.as_str().starts_with(text)));
             from = next;
             if from == 0 || found.len() >= most {
                 break;
             }
         }
         Ok(found.into_iter().take(most).collect())
+    }
+
+    /// Returns the ids of jobs in a page of the keys that begin with `prefix`, and the cursor of the next page. For a user who
+    /// may not scan it is a page of the index of the context's jobs.
+    async fn scan_ids(&self, from: u64, prefix: &str) -> Result<(u64, Vec<JobId>), Error> {
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(from).arg("MATCH");
+        scan.arg(format!("{}*", glob_literal(prefix)));
+        scan.arg("COUNT").arg(SCAN_COUNT).arg("TYPE").arg("hash");
+        let scanned = self.ask::<(u64, Vec<Vec<u8>>)>("inspect", &scan).await;
+        let (next, keys) = match (scanned, self.keys.context()) {
+            (Err(error), Some(context)) if error.is_denied() => self.indexed(context, from).await?,
+            (scanned, _) => scanned?,
+        };
+        let ids = texts(keys).filter_map(|key| self.keys.job_of_key(&key));
+        Ok((next, ids.collect()))
     }
 
     /// Returns a page of the index of a context's jobs, for a user who may not scan.

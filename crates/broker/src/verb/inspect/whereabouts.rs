@@ -3,7 +3,8 @@
 use meshwork_macros::boxed;
 use meshwork_model::name::JobId;
 
-use crate::{Broker, Error};
+use crate::broker::Broker;
+use crate::error::Error;
 
 /// Greatest number of prefetch lists that are searched. A worker has one for each of its queues.
 const MOST_LISTS: usize = 1000;

@@ -69,11 +69,13 @@ fn remedy(fault: &str) -> &'static str {
     })
 }
 
+/// Returns the text for an error of a step.
+fn at<E: ToString>(step: &'static str) -> impl Fn(E) -> String {
+    move |error| format!("{step} failed: {}", error.to_string())
+}
+
 /// Returns the step that failed, and why.
 async fn trial(target: &Target, namespace: &Namespace) -> Result<(), String> {
-    fn at<E: ToString>(step: &'static str) -> impl Fn(E) -> String {
-        move |error| format!("{step} failed: {}", error.to_string())
-    }
     let keys = JobKeys::new(namespace.clone());
     let broker = Broker::connect(target, keys).await;
     let client = Client::new(broker.map_err(at("the connection"))?.acting_as("doctor"));
@@ -92,9 +94,7 @@ async fn trial(target: &Target, namespace: &Namespace) -> Result<(), String> {
 /// Claims and completes the jobs of the queue up to this one.
 async fn run(client: &Client, queue: &str, id: &JobId) -> Result<(), String> {
     let broker = client.broker();
-    let failed = |step: &str, error: &dyn ToString| format!("{step} failed: {}", error.to_string());
-    let blocking = broker.blocking_conn().await;
-    let blocking = blocking.map_err(|error| failed("the connection", &error))?;
+    let blocking = broker.blocking_conn().await.map_err(at("the connection"))?;
     let worker = format!("doctor.{}.{id}", std::process::id());
     for number in 0..MOST {
         let token = format!("{worker}.{number}");
@@ -107,7 +107,7 @@ async fn run(client: &Client, queue: &str, id: &JobId) -> Result<(), String> {
             token: &token,
         };
         let arrived = broker.wait_and_claim(&blocking, &waiting).await;
-        let claimed = match arrived.map_err(|error| failed("claim", &error))? {
+        let claimed = match arrived.map_err(at("claim"))? {
             Arrived::Jobs(claimed) => claimed,
             Arrived::Nothing => return Err("claim failed: the job did not arrive".to_owned()),
             Arrived::Id => {
@@ -122,16 +122,15 @@ async fn run(client: &Client, queue: &str, id: &JobId) -> Result<(), String> {
                     worker: &worker,
                     token: &token,
                 };
-                let claimed = broker.claim(claim).await;
-                claimed.map_err(|error| failed("claim", &error))?
+                broker.claim(claim).await.map_err(at("claim"))?
             }
         };
         for job in claimed.jobs {
             let completed = broker.complete(&job, b"", b"", b"").await;
-            completed.map_err(|error| failed("completion", &error))?;
+            completed.map_err(at("completion"))?;
             let of_trial = JobId::foreign(job.job.id.clone());
             let deleted = client.delete(&of_trial).await;
-            deleted.map_err(|error| failed("delete", &error))?;
+            deleted.map_err(at("delete"))?;
             if of_trial == *id {
                 return Ok(());
             }
