@@ -17,7 +17,7 @@ const FENCE: &str = "```rust,no_run\n";
 /// Page with the numbers of crates.
 const PAGE: &str = "docs/library.md";
 
-/// Builds the program with default features, and compares the numbers of crates with those of docs/library.md.
+/// Builds the program with default features and without, and compares the numbers of crates with those of docs/library.md.
 pub(crate) fn build(workspace: &Workspace) -> Result<(), Failure> {
     let folder = workspace.target("outside");
     let readme = read(&workspace.root.join("README.md"))?;
@@ -39,11 +39,9 @@ pub(crate) fn build(workspace: &Workspace) -> Result<(), Failure> {
         r#", features = ["mesh", "passphrase", "sal"]"#,
     )?;
     let least = count(workspace, &folder, ", default-features = false")?;
-    // The manifest is then that with default features.
+    check(workspace, &folder)?;
     let default = count(workspace, &folder, "")?;
-    let mut check = workspace.cargo(&["check", "--offline", "--manifest-path"]);
-    check.arg(folder.join("Cargo.toml"));
-    process::run_quoting(check.env("CARGO_TARGET_DIR", folder.join("target")), LIMIT)?;
+    check(workspace, &folder)?;
     let text = format!(
         "{default} crates with default features, {least} without, {all} with `mesh`, `passphrase` and `sal`"
     );
@@ -54,6 +52,16 @@ pub(crate) fn build(workspace: &Workspace) -> Result<(), Failure> {
             "{PAGE} states other numbers: write `{text}`"
         ))),
     }
+}
+
+/// Checks the program with the features of the last manifest.
+fn check(workspace: &Workspace, folder: &Path) -> Result<(), Failure> {
+    let mut check = workspace.cargo(&["check", "--offline", "--manifest-path"]);
+    check.arg(folder.join("Cargo.toml"));
+    process::run_quoting(
+        check.env("CARGO_TARGET_DIR", folder.join("target")),
+        LIMIT,
+    )
 }
 
 /// Writes the manifest, and returns the number of crates that a build compiles, without the program.

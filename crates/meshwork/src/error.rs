@@ -330,6 +330,9 @@ pub enum Error {
         /// Reason.
         why: String,
     },
+    /// The jobs of a context may belong to flows, and the program was built without them.
+    #[error("a worker of a context needs the feature `scripts` of the crate meshwork")]
+    NoFlows,
     /// The worker has no handler.
     #[error("the worker has no runtime: name a script type or add a handler")]
     NoHandlers,

@@ -16,9 +16,10 @@ extern crate self as meshwork;
 mod client;
 pub mod context;
 mod error;
+#[cfg(feature = "scripts")]
 pub mod flow;
 pub mod handler;
-#[cfg(test)]
+#[cfg(all(test, feature = "scripts"))]
 mod late_start_tests;
 pub mod mesh;
 pub mod metrics;

@@ -1,13 +1,17 @@
 //! Runtimes that execute jobs: scripts, programs and handlers in Rust. Queues and leases are the worker's.
 
+#[cfg(feature = "scripts")]
 #[doc(inline)]
 pub use meshwork_runtime::{
-    ActionDelivery, ActionFault, ActionIds, ActionMessage, AddChildError, Announced,
-    CALLS_VARIABLE, CannotConfine, Confinement, InputError, Inputs, InterpreterError, JobError,
-    NoLauncher, PONG, Run, RunAnswer, Runtime, RuntimeFunction, RuntimeInfo, STOP_GRACE,
-    SandboxHost, SandboxPaths, SandboxPolicy, ScriptError, SourcePosition, StopReason, StopSignal,
-    adopt_orphans, ask, builtin, check, endings, init, interpreter, is_ping, log, python_at,
-    runtimes, sandbox_host, type_of_file,
+    ActionDelivery, ActionFault, ActionMessage, CALLS_VARIABLE, InterpreterError, RunAnswer,
+    SandboxHost, adopt_orphans, ask, init, interpreter, python_at, sandbox_host,
+};
+#[doc(inline)]
+pub use meshwork_runtime::{
+    ActionIds, AddChildError, Announced, CannotConfine, Confinement, InputError, Inputs, JobError,
+    NoLauncher, PONG, Run, Runtime, RuntimeFunction, RuntimeInfo, STOP_GRACE, SandboxPaths,
+    SandboxPolicy, ScriptError, SourcePosition, StopReason, StopSignal, builtin, check, endings,
+    is_ping, log, runtimes, type_of_file,
 };
 
 pub use crate::handler::function::{Call, Handler, JobContext, handler};

@@ -1,30 +1,36 @@
-//! Table of the built-in runtimes: each is one file of this folder and one entry here.
+//! Table of the built-in runtimes: each is one file of this folder and one entry here. It is empty without the feature `scripts`.
 
 use meshwork_macros::boxed;
 use std::path::Path;
 use std::sync::Arc;
 
+#[cfg(feature = "scripts")]
 use meshwork_model::name::ScriptType;
 
+use super::Runtime;
 use super::check::{Checker, ScriptError};
 #[cfg(feature = "sal")]
 use super::sal;
-use super::{Runtime, program, python, rhai, v};
+#[cfg(feature = "scripts")]
+use super::{program, python, rhai, v};
 
 /// The built-in runtimes.
 pub(super) const RUNTIMES: &[BuiltIn] = &[
+    #[cfg(feature = "scripts")]
     BuiltIn {
         name: ScriptType::OSIS,
         endings: &["rhai"],
         create: rhai::runtime,
         check: rhai::check,
     },
+    #[cfg(feature = "scripts")]
     BuiltIn {
         name: ScriptType::PYTHON,
         endings: &["py"],
         create: python::runtime,
         check: python::check,
     },
+    #[cfg(feature = "scripts")]
     BuiltIn {
         name: ScriptType::EXEC,
         endings: &["sh"],
@@ -38,6 +44,7 @@ pub(super) const RUNTIMES: &[BuiltIn] = &[
         create: sal::runtime,
         check: sal::check,
     },
+    #[cfg(feature = "scripts")]
     BuiltIn {
         name: ScriptType::V,
         endings: &["v"],

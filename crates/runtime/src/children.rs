@@ -1,6 +1,7 @@
 //! Children of a running job. The run never gets access to the store: its worker adds them, with the
 //! token of the claim in force.
 
+#[cfg(feature = "scripts")]
 mod options;
 
 use std::error::Error;
@@ -10,6 +11,7 @@ use futures_util::future::BoxFuture;
 use meshwork_model::job::{InvalidChild, NewChild};
 use meshwork_model::name::JobId;
 
+#[cfg(feature = "scripts")]
 pub(super) use options::child;
 
 /// Reason why no child was added; nothing was written.

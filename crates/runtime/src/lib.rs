@@ -2,12 +2,15 @@
 
 mod action;
 mod announced;
+#[cfg(feature = "scripts")]
 mod blocking;
 mod builtin;
+#[cfg(feature = "scripts")]
 mod cache;
 mod check;
 mod children;
 pub mod clock;
+mod confinement;
 mod host_memory;
 mod info;
 mod inputs;
@@ -15,19 +18,29 @@ pub mod lease;
 pub mod log;
 mod objects;
 mod policy;
+#[cfg(feature = "scripts")]
 mod process;
+#[cfg(feature = "scripts")]
 mod program;
+#[cfg(feature = "scripts")]
 mod python;
+#[cfg(feature = "scripts")]
 mod requests;
+#[cfg(feature = "scripts")]
 pub mod rhai;
 #[cfg(feature = "sal")]
 mod sal;
+#[cfg(feature = "scripts")]
 mod sandbox;
+#[cfg(feature = "scripts")]
 mod scripted;
+#[cfg(feature = "scripts")]
 mod start;
 mod stop;
+#[cfg(feature = "scripts")]
 mod v;
 mod verdict;
+#[cfg(feature = "scripts")]
 mod workdir;
 
 use std::any::Any;
@@ -50,16 +63,22 @@ pub use announced::Announced;
 pub use builtin::{builtin, check, endings, runtimes, type_of_file};
 pub use check::{ScriptError, SourcePosition};
 pub use children::{AddChild, AddChildError, add_child};
+pub use confinement::Confinement;
 pub use info::{RuntimeFunction, RuntimeInfo};
 pub use inputs::{InputError, Inputs};
 use lease::Lease;
 use log::LogSink;
 pub use objects::{ObjectError, ObjectRequest, ObjectStore};
 pub use policy::{CannotConfine, NoLauncher, NoPolicy, SandboxPaths, SandboxPolicy};
+#[cfg(feature = "scripts")]
 pub use program::{InterpreterError, interpreter};
+#[cfg(feature = "scripts")]
 pub use python::python_at;
+#[cfg(feature = "scripts")]
 pub use requests::{ActionDelivery, ActionFault, ActionMessage, CALLS_VARIABLE, RunAnswer, ask};
-pub use sandbox::{Confinement, SandboxHost, adopt_orphans, sandbox_host};
+#[cfg(feature = "scripts")]
+pub use sandbox::{SandboxHost, adopt_orphans, sandbox_host};
+#[cfg(feature = "scripts")]
 pub use start::init;
 pub use stop::{StopReason, StopSignal};
 pub use verdict::{JobError, failure_of};
@@ -142,6 +161,7 @@ impl Run {
     }
 
     /// Returns a run for a program that the worker starts before the script.
+    #[cfg(feature = "scripts")]
     fn beside(&self) -> Self {
         Self {
             stop: self.stop.clone(),
@@ -191,6 +211,7 @@ pub trait Runtime: Send + Sync + 'static {
 }
 
 /// Returns the report of a cancelled run.
+#[cfg(feature = "scripts")]
 fn stopped() -> Report {
     Report::failed(Failure::stopped())
 }

@@ -9,8 +9,10 @@ use meshwork_model::sandbox::{
     Effective, JobOrigin, Limit, Limits, Profile, SandboxSettings, WorkerSandbox, effective,
 };
 
+use super::Confinement;
 use super::host_memory::host_memory;
-use super::{Confinement, sandbox};
+#[cfg(feature = "scripts")]
+use super::sandbox;
 
 /// Default limit of processes in `standard` and `strict`.
 const PROCESSES: u64 = 256;
@@ -143,11 +145,11 @@ impl SandboxPolicy {
         starts_processes: bool,
     ) -> Result<Self, NoPolicy> {
         let policy = match given {
-            Some(given) if given.needs_launcher() && !sandbox::is_on() => {
+            Some(given) if given.needs_launcher() && !has_launcher() => {
                 return Err(NoLauncher.into());
             }
             Some(given) => given,
-            None if is_private || sandbox::is_on() => Self::new(Profile::of_store(is_private)),
+            None if is_private || has_launcher() => Self::new(Profile::of_store(is_private)),
             None => {
                 if starts_processes {
                     WARNED.call_once(|| {
@@ -157,6 +159,7 @@ impl SandboxPolicy {
                 Self::new(Profile::Open)
             }
         };
+        #[cfg(feature = "scripts")]
         if starts_processes {
             policy.check_host().await?;
         }
@@ -167,6 +170,7 @@ impl SandboxPolicy {
     ///
     /// # Errors
     /// The missing part.
+    #[cfg(feature = "scripts")]
     async fn check_host(&self) -> Result<(), CannotConfine> {
         let profile = self.worker.profile.max(self.worker.command);
         if profile == Profile::Open {
@@ -216,7 +220,7 @@ impl SandboxPolicy {
     ) -> Result<Effective, String> {
         let found =
             effective(&self.worker, origin, queue, job).map_err(|fault| fault.to_string())?;
-        if !found.is_open() && !sandbox::is_on() {
+        if !found.is_open() && !has_launcher() {
             return Err(format!("the sandbox `{}`: {NoLauncher}", found.profile));
         }
         Ok(found)
@@ -230,6 +234,14 @@ impl SandboxPolicy {
             _ => JobOrigin::Node,
         }
     }
+}
+
+/// Returns true if the program has a launcher.
+fn has_launcher() -> bool {
+    #[cfg(feature = "scripts")]
+    return sandbox::is_on();
+    #[cfg(not(feature = "scripts"))]
+    false
 }
 
 impl Default for SandboxPolicy {

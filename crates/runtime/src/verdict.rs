@@ -4,7 +4,6 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use meshwork_model::job::limits::MAX_VERDICT_DELAY;
 use meshwork_model::outcome::{Failure, FailureKind};
 use ref_cast::RefCast;
 
@@ -137,8 +136,9 @@ impl JobError {
 }
 
 /// Converts the pause of a script, in seconds.
+#[cfg(feature = "scripts")]
 pub(super) fn pause(seconds: f64) -> Result<Duration, String> {
-    let most = MAX_VERDICT_DELAY.as_secs_f64();
+    let most = meshwork_model::job::limits::MAX_VERDICT_DELAY.as_secs_f64();
     match (0.0..=most).contains(&seconds) {
         true => Ok(Duration::from_secs_f64(seconds)),
         false => Err(format!("a pause is a number of seconds from 0 to {most}")),

@@ -10,6 +10,7 @@ mod sandbox;
 mod schedule;
 mod why;
 
+#[cfg(feature = "scripts")]
 pub use crate::flow::{FlowDag, FlowSummary};
 pub use batch::BatchView;
 pub use context::{ActorView, ContextSummary, ContextView, RunnerLoad, RunnerView};

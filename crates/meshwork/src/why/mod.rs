@@ -1,5 +1,6 @@
 //! Finds the reasons why a job waits.
 
+#[cfg(feature = "scripts")]
 mod of_flow;
 mod reason;
 
@@ -11,6 +12,7 @@ use meshwork_model::name::JobId;
 use meshwork_model::state::{State, Status};
 
 use crate::Client;
+#[cfg(feature = "scripts")]
 use crate::flow::{FlowClient, FlowError, FlowId};
 use crate::{Error, WorkerInfo};
 
@@ -33,6 +35,7 @@ impl Client {
         if !waits && !runs && job.status() != Some(Status::Dispatched) {
             return Ok(Vec::new());
         }
+        #[cfg(feature = "scripts")]
         if let Some(reasons) = self.of_flow(job).await? {
             return Ok(reasons);
         }
@@ -60,6 +63,7 @@ impl Client {
     }
 
     /// Returns what the flow of a job waits for; `None` if the job is in no flow, or its queue and workers decide.
+    #[cfg(feature = "scripts")]
     async fn of_flow(&self, job: &Job) -> Result<Option<Vec<WaitReason>>, Error> {
         let Some(flow) = job.flow else {
             return Ok(None);

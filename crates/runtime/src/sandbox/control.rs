@@ -11,8 +11,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use super::confinement::Orders;
 use super::environment::Environment;
+use super::orders::Orders;
 use super::usage::{self, EXCEEDED, LimitExceeded, USAGE};
 use super::{handoff, wait_for};
 use meshwork_model::sandbox::Usage;

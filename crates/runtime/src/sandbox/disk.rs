@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::confinement::{Isolation, Orders};
+use super::orders::{Isolation, Orders};
 
 /// Most files of a folder, and most descriptors, that are measured: a tenth of a second.
 const MAX_FILES: usize = 50_000;

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use meshwork_model::sandbox::Profile;
 
 use super::confine::SYSTEM;
-use super::confinement::{Confinement, Orders};
+use super::orders::Orders;
+use crate::Confinement;
 
 /// Folders that each run has.
 const OWN: &[&str] = &["/proc", "/dev"];

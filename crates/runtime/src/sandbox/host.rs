@@ -13,9 +13,10 @@ use rustix::process::geteuid;
 use tokio::sync::OnceCell;
 
 use super::confine::is_bounded;
-use super::confinement::{Confinement, Isolation, Orders};
 use super::groups::{self, Hierarchies};
+use super::orders::{Isolation, Orders};
 use super::{Environment, Inherited, Launched, Own, is_on, launcher, shielded};
+use crate::Confinement;
 use crate::blocking::blocking;
 use crate::workdir::Folder;
 

@@ -15,10 +15,10 @@ use rustix::process::{
     set_dumpable_behavior,
 };
 
-use super::confinement::Isolation;
 use super::control::{Control, Launched, Order, Worker};
 use super::disk::Disk;
 use super::groups::Group;
+use super::orders::Isolation;
 use super::script::{Script, Signals};
 use super::usage::LimitExceeded;
 use super::watch::Watch;

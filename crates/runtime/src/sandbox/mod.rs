@@ -15,7 +15,6 @@
 
 mod adopted;
 mod confine;
-mod confinement;
 mod control;
 mod descriptors;
 mod disk;
@@ -27,6 +26,7 @@ mod host;
 mod launcher;
 mod mountinfo;
 mod namespaces;
+mod orders;
 mod script;
 mod ticks;
 mod tree;
@@ -43,13 +43,12 @@ use std::time::Duration;
 
 pub use adopted::adopt_orphans;
 pub(super) use adopted::{Own, end_adopted};
-pub use confinement::Confinement;
-pub(super) use confinement::Orders;
 pub(super) use control::{Control, Inherited, Launched};
 pub(super) use environment::Environment;
 pub use host::{SandboxHost, sandbox_host};
 pub(super) use host::{Unconfined, orders, sweep};
 use nix::sys::signal::{SigSet, SigmaskHow};
+pub(super) use orders::Orders;
 use rustix::event::{PollFd, Timespec, poll};
 pub(super) use tree::kill_below;
 pub(super) use usage::LimitExceeded;

@@ -1,6 +1,7 @@
 //! Messages between contexts: sent, taken up, delivered, answered, and kept.
 
 pub(crate) mod answer;
+#[cfg(feature = "scripts")]
 pub(crate) mod arrived;
 pub(crate) mod cancel;
 pub(crate) mod coordinator;

@@ -135,6 +135,7 @@ impl ContextHandle {
 
     /// Sends a signed message for a started job, once: the field of the job's record that is empty before names the message
     /// after that.
+    #[cfg(feature = "scripts")]
     pub(crate) async fn send_for(
         &self,
         me: &Identity,

@@ -1,35 +1,15 @@
-//! Reads before a run: the results of a job's prerequisites, and the environment of its flow.
+//! Reads before a run: the results of a job's prerequisites, and its sandbox.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use meshwork_broker::{Backoff, Broker, Error};
-use meshwork_model::job::{EnvTooLarge, Job};
+use meshwork_model::job::Job;
 use meshwork_model::outcome::{Failure, FailureKind};
 use meshwork_model::sandbox::Effective;
 use tokio::time::Instant;
 
 use super::run_sandbox::{NoSandbox, RunSandbox};
-use super::state::HeroProtocol;
 use meshwork_runtime::Inputs;
-
-/// Returns the job with the environment of its flow, which a plain client may have written just now.
-pub(super) async fn with_flow(hero: &HeroProtocol, job: &Arc<Job>) -> Result<Arc<Job>, Failure> {
-    let Some(plain) = &hero.plain_env else {
-        return Ok(Arc::clone(job));
-    };
-    let read = repeated(&hero.broker, job, "flow_read", || plain.complete(job));
-    let job_of_flow = read.await.map_err(|error| {
-        let message = format!("the environment of its flow cannot be read: {error}");
-        Failure::new(FailureKind::Script, message)
-    })?;
-    match EnvTooLarge::check(&job_of_flow.env_vars) {
-        Err(why) if !Arc::ptr_eq(&job_of_flow, job) => {
-            Err(Failure::new(FailureKind::Permanent, why.to_string()))
-        }
-        _ => Ok(job_of_flow),
-    }
-}
 
 /// Returns the results of a job's prerequisites.
 pub(super) async fn inputs(broker: &Broker, job: &Job) -> Result<Inputs, Failure> {
@@ -64,7 +44,7 @@ pub(super) async fn sandbox(
 
 /// Returns the answer of a call that a run needs. While the server is unreachable, the call is repeated for as long as a
 /// run of the job may take.
-async fn repeated<T, F>(
+pub(super) async fn repeated<T, F>(
     broker: &Broker,
     job: &Job,
     verb: &'static str,

@@ -24,7 +24,9 @@ use tracing::Span;
 use super::child_adder::ChildAdder;
 use super::claims::{completed, fetched, result};
 use super::control_poll::poll_control;
-use super::job_reads::{inputs, sandbox, with_flow};
+#[cfg(feature = "scripts")]
+use super::flows::with_flow;
+use super::job_reads::{inputs, sandbox};
 use super::maintenance::{Leadership, maintain, wait_for_wakeups};
 use super::objects::RunObjects;
 use super::pool::Member;
@@ -200,13 +202,14 @@ impl Protocol for HeroProtocol {
             Ok(inputs) => inputs,
             Err(failure) => return Step::End(Report::failed(failure)),
         };
-        let job = match with_flow(self, job).await {
+        #[cfg(feature = "scripts")]
+        let job = &match with_flow(self, job).await {
             Ok(job) => job,
             Err(failure) => return Step::End(Report::failed(failure)),
         };
         let run_sandbox = RunSandbox::new(&self.broker, &self.sandbox, claimed);
         let sandbox = match runtime.starts_processes() {
-            true => sandbox(&self.broker, &job, &run_sandbox).await,
+            true => sandbox(&self.broker, job, &run_sandbox).await,
             false => Ok(Effective::default()),
         };
         let sandbox = match sandbox {
@@ -218,8 +221,8 @@ impl Protocol for HeroProtocol {
             Batch::of_run(&self.broker, id, job.job_id(), token)
         });
         let timeout = Duration::from_secs(job.timeout);
-        let objects = RunObjects::new(&self.broker, self.access.as_ref(), &job);
-        let mut prepared = Prepared::new(Arc::clone(runtime), job, timeout);
+        let objects = RunObjects::new(&self.broker, self.access.as_ref(), job);
+        let mut prepared = Prepared::new(Arc::clone(runtime), Arc::clone(job), timeout);
         let run = &mut prepared.run;
         run.objects = Some(Arc::new(objects));
         run.inputs = inputs;

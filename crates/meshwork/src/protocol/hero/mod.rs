@@ -5,6 +5,8 @@
 mod child_adder;
 mod claims;
 mod control_poll;
+#[cfg(feature = "scripts")]
+mod flows;
 mod job_reads;
 mod jobs;
 mod maintenance;
@@ -30,13 +32,12 @@ use meshwork_model::name::{ActorId, Group, Instance, ScriptType};
 use meshwork_model::retry::RetryBackoff;
 use meshwork_model::route::Listen;
 use meshwork_model::route::routes::Routes;
-use tokio::sync::{Notify, watch};
-use tokio_util::sync::DropGuard;
+use tokio::sync::watch;
 
 use super::nooble::{self, ScriptCalls};
 use crate::client::ObjectAccess;
-use crate::context::{ContextHandle, Identity as Actor};
-use crate::flow::{PlainEnv, Sender, Stepper};
+#[cfg(feature = "scripts")]
+use crate::flow::{PlainEnv, Sender};
 use crate::handler::function::{self, Handler};
 use crate::handler::group::{BatchOptions, GroupHandler, group_handler};
 use crate::{Client, Error, handler};
@@ -88,6 +89,7 @@ pub struct Worker {
     retention: Retention,
     actions: NoobleKeys,
     pool: Option<WorkerPool>,
+    #[cfg(feature = "scripts")]
     sender: Option<Sender>,
     handlers: Vec<handler::Route>,
     layers: Vec<handler::Layered>,
@@ -114,6 +116,7 @@ impl Worker {
             legacy_ids: Vec::new(),
             retention: Retention::default(),
             actions: nooble::usual_names(),
+            #[cfg(feature = "scripts")]
             sender: None,
             pool: None,
             handlers: Vec::new(),
@@ -129,7 +132,7 @@ impl Worker {
         self
     }
 
-    /// Runs scripts of a built-in script type (`osis`, `python`, `exec`).
+    /// Runs scripts of a built-in script type (`osis`, `python`, `exec`), which the feature `scripts` has.
     ///
     /// # Errors
     /// No runtime has this script type.
@@ -309,19 +312,10 @@ impl Worker {
     }
 
     /// Sets the sandbox of scripts. Default: `open` in a data directory, where only its owner can enqueue jobs; `standard`
-    /// on a server, or `open` with a warning in a program without a launcher ([`runtime::init`]).
+    /// on a server, or `open` with a warning in a program without a launcher ([`crate::runtime::init`]).
     #[must_use]
     pub fn sandbox(mut self, policy: SandboxPolicy) -> Self {
         self.sandbox = Some(policy);
-        self
-    }
-
-    /// Sends the messages of flows from `context`, signed by `me`: those of jobs in other contexts. Other workers of the context
-    /// leave such jobs to this one.
-    #[must_use]
-    pub fn signing(mut self, context: &ContextHandle, me: &Actor) -> Self {
-        let (context, me) = (context.clone(), me.clone());
-        self.sender = Some(Sender { context, me });
         self
     }
 
@@ -353,6 +347,10 @@ impl Worker {
         self.add_handlers()?;
         if self.runtimes.is_empty() {
             return Err(Error::NoHandlers);
+        }
+        #[cfg(not(feature = "scripts"))]
+        if meshwork_broker::flow::Flows::of(&self.broker).is_some() {
+            return Err(Error::NoFlows);
         }
         self.config.validate()?;
         let sandbox = self.checked_sandbox().await?;
@@ -389,8 +387,10 @@ impl Worker {
             let member = Member::new(&self.broker, lists.subscribe(), keys, size);
             (pool, Arc::new(member))
         });
+        #[cfg(feature = "scripts")]
         let wakeups = pooled.as_ref().map(|(_, member)| &member.flow);
-        let flows = start_stepper(&self.broker, wakeups, self.sender);
+        #[cfg(feature = "scripts")]
+        let flows = flows::start_stepper(&self.broker, wakeups, self.sender);
         let calls = ScriptCalls::of_jobs(Nooble::new(self.broker.conn().clone(), self.actions));
         let shared = pooled.as_ref().map(|(pool, member)| pool.join(member));
         let hero = HeroProtocol {
@@ -406,6 +406,7 @@ impl Worker {
             retention: self.retention,
             next_due: NextDue::new(),
             pooled,
+            #[cfg(feature = "scripts")]
             plain_env: PlainEnv::of(&self.broker),
             broker: self.broker,
         };
@@ -414,22 +415,11 @@ impl Worker {
             Some(parts) => engine.sharing(parts),
             None => engine,
         };
-        Ok(meshwork_worker::start_engine(engine)?.beside(flows))
+        let started = meshwork_worker::start_engine(engine)?;
+        #[cfg(feature = "scripts")]
+        let started = started.beside(flows);
+        Ok(started)
     }
-}
-
-/// Starts the flows of a context, which its workers also continue. Returns `None` if the worker is of no context.
-fn start_stepper(
-    broker: &Broker,
-    wakeups: Option<&Arc<Notify>>,
-    sender: Option<Sender>,
-) -> Option<DropGuard> {
-    let stepper = Stepper::new(broker).ok()?.with_sender(sender);
-    let stepper = match wakeups {
-        Some(wakeups) => stepper.woken_by(wakeups),
-        None => stepper,
-    };
-    Some(stepper.start().into_guard())
 }
 
 impl fmt::Debug for Worker {

@@ -12,6 +12,7 @@ use super::pool::{Member, WorkerPool};
 use super::registry::Present;
 use super::subscription::{Lists, Subscriptions};
 use crate::client::ObjectAccess;
+#[cfg(feature = "scripts")]
 use crate::flow::PlainEnv;
 use meshwork_runtime::{CallActions, Runtime, SandboxPolicy};
 use meshwork_worker::Identity;
@@ -36,6 +37,7 @@ pub(super) struct HeroProtocol {
     /// Time of the next retry of jobs that failed here.
     pub(super) next_due: NextDue,
     /// Environment of flows of plain clients, in a context.
+    #[cfg(feature = "scripts")]
     pub(super) plain_env: Option<PlainEnv>,
     /// Its pool, and its entry there.
     pub(super) pooled: Option<(WorkerPool, Arc<Member>)>,

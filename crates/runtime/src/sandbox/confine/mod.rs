@@ -39,8 +39,8 @@ use rules::Enforced;
 pub(super) use view::SYSTEM;
 use view::View;
 
-use super::confinement::{Isolation, Orders};
 use super::control::Worker;
+use super::orders::{Isolation, Orders};
 use super::script::{Script, Signals};
 use super::usage::LimitExceeded;
 use super::{CALLS_SOCKET_VARIABLE, argument, wait_for};

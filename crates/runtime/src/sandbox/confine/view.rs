@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::io::Errno;
 
-use super::super::confinement::Orders;
+use super::super::orders::Orders;
 
 /// Folders of the system. None of them contains data of users.
 pub(in super::super) const SYSTEM: &[&str] = &[
@@ -222,8 +222,8 @@ fn first_link(path: &Path, real: &mut PathBuf) -> io::Result<Option<(PathBuf, Pa
 mod tests {
     use std::os::unix::fs::symlink;
 
-    use super::super::super::confinement::Confinement;
     use super::*;
+    use crate::Confinement;
 
     fn view(read: &[&Path], write: &[&Path]) -> io::Result<View> {
         let owned = |paths: &[&Path]| paths.iter().map(|path| (*path).to_owned()).collect();

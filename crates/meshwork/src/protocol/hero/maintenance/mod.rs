@@ -8,6 +8,7 @@ mod dependency_resolver;
 mod history;
 mod leader;
 mod orphan_rescuer;
+#[cfg(feature = "scripts")]
 mod plain_flows;
 mod promoter;
 mod pruner;
@@ -15,6 +16,7 @@ mod task;
 
 use std::time::Duration;
 
+#[cfg(feature = "scripts")]
 use meshwork_broker::flow::Flows;
 use meshwork_broker::{Broker, Error, LeaderTask, Rescue, Retention};
 use tokio::sync::{Notify, watch};
@@ -106,6 +108,7 @@ fn tasks(broker: &Broker, retention: Retention) -> TaskList {
     tasks.add(Ran::ByLeader, history::History::new(broker));
     tasks.add(Ran::ByLeader, orphan_rescuer::OrphanedPrefetch::new(broker));
     tasks.add(Ran::ByLeader, orphan_rescuer::ForeignScan::new(broker));
+    #[cfg(feature = "scripts")]
     if let Some(flows) = Flows::of(broker) {
         tasks.add(Ran::ByLeader, plain_flows::PlainFlowScan::new(flows));
     }

@@ -1,4 +1,4 @@
-//! The confinement of one run, and its form on the way from the worker to the launcher and the process that confines
+//! The orders of one run for the launcher: its confinement, and its form on the way from the worker to the launcher and the process that confines
 //! itself.
 
 use std::ffi::{OsStr, OsString};
@@ -6,47 +6,16 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use meshwork_model::sandbox::{Effective, Limits, Profile, SandboxSettings};
+use meshwork_model::sandbox::{Limits, SandboxSettings};
 
 use super::groups::Hierarchies;
+use crate::Confinement;
 
 /// Greatest length of the encoded form: far more than paths need, and less than the buffer of a socket, so that a write
 /// to a launcher that does not read yet never blocks.
 const MAX_ENCODED: usize = 64 * 1024;
 /// Separates fields. Paths do not contain it.
 const END: u8 = 0;
-
-/// The sandbox of one run: what it may read and write, and its limits.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Confinement {
-    /// Profile. The paths and the process isolation below apply to `standard` and `strict`.
-    pub profile: Profile,
-    /// Files and folders that scripts may read, besides system folders and the interpreter.
-    pub read: Vec<PathBuf>,
-    /// Files and folders that scripts may read and write, besides their work folder.
-    pub write: Vec<PathBuf>,
-    /// Limits of the run, in all profiles.
-    pub limits: Limits,
-}
-
-impl Confinement {
-    /// Returns its profile and its limits.
-    pub const fn effective(&self) -> Effective {
-        Effective {
-            profile: self.profile,
-            limits: self.limits,
-        }
-    }
-
-    /// Returns a confinement without paths and limits.
-    #[must_use]
-    pub fn of(profile: Profile) -> Self {
-        Self {
-            profile,
-            ..Self::default()
-        }
-    }
-}
 
 /// Parts of the isolation that the host offers to a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
