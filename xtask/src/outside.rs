@@ -58,10 +58,7 @@ pub(crate) fn build(workspace: &Workspace) -> Result<(), Failure> {
 fn check(workspace: &Workspace, folder: &Path) -> Result<(), Failure> {
     let mut check = workspace.cargo(&["check", "--offline", "--manifest-path"]);
     check.arg(folder.join("Cargo.toml"));
-    process::run_quoting(
-        check.env("CARGO_TARGET_DIR", folder.join("target")),
-        LIMIT,
-    )
+    process::run_quoting(check.env("CARGO_TARGET_DIR", folder.join("target")), LIMIT)
 }
 
 /// Writes the manifest, and returns the number of crates that a build compiles, without the program.

@@ -227,8 +227,6 @@ impl Entry {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     pub(super) fn inputs() -> Inputs {

@@ -200,8 +200,14 @@ mod tests {
         for seconds in [-1.0, f64::NAN, f64::INFINITY, 604_801.0] {
             assert!(pause(seconds).unwrap_err().contains("604800"));
         }
-        assert_eq!(pause(604_800.0), Ok(MAX_VERDICT_DELAY));
+        assert_eq!(
+            pause(604_800.0),
+            Ok(meshwork_model::job::limits::MAX_VERDICT_DELAY)
+        );
         let failure = JobError::retry_after(Duration::MAX, "x").into_failure();
-        assert_eq!(failure.after, Some(MAX_VERDICT_DELAY));
+        assert_eq!(
+            failure.after,
+            Some(meshwork_model::job::limits::MAX_VERDICT_DELAY)
+        );
     }
 }

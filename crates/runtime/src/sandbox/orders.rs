@@ -146,7 +146,7 @@ mod tests {
         let bytes = PathBuf::from(OsString::from_vec(b"/a=\xff\n".to_vec()));
         let orders = Orders {
             confinement: Confinement {
-                profile: Profile::Strict,
+                profile: meshwork_model::sandbox::Profile::Strict,
                 read: vec![bytes.clone(), "/b".into()],
                 write: vec!["/c".into()],
                 limits: [(Limit::Memory, 1 << 30)].into_iter().collect(),

@@ -44,7 +44,7 @@ fn an_event_is_a_name() {
     ] {
         let callback = Callback {
             event: name.to_owned(),
-            remember: Value::Null,
+            remember: serde_json::Value::Null,
         };
         let send = ActionCall {
             delivery: Delivery::Send {
