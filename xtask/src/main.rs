@@ -4,7 +4,6 @@
 
 mod api;
 mod check;
-mod clients;
 mod fake_mycelium;
 mod long;
 mod outside;
@@ -57,15 +56,6 @@ enum Chore {
     Sizes(sizes::Options),
     /// Build the program of README.md in a crate outside of the workspace, and count the crates
     Outside,
-    /// Write the generated files of the clients of the API
-    Clients {
-        /// Compare instead of writing
-        #[arg(long)]
-        check: bool,
-        /// Install nothing: files whose generators are missing are left out
-        #[arg(long)]
-        no_install: bool,
-    },
     /// Write the pictures of the dashboard, of the store that its browser test fills
     Pictures,
     /// Compare the embedded engine with redis-server on random commands (options: --help)
@@ -165,7 +155,6 @@ fn perform(chore: &Chore, behind: &[String]) -> Result<(), Failure> {
         Chore::Api => api::check(&workspace),
         Chore::Sizes(options) => sizes::sizes(&workspace, options),
         Chore::Outside => outside::build(&workspace),
-        Chore::Clients { check, no_install } => clients::clients(&workspace, *check, !no_install),
         Chore::Pictures => pictures::write(&workspace),
         Chore::Fuzz { rest } => long::run(&workspace, "fuzz", rest),
         Chore::Scale { rest } => long::run(&workspace, "scale", rest),

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::process::{self, Failure, ask};
 use crate::workspace::Workspace;
-use crate::{api, clients, long, outside, sizes, suite, tidy};
+use crate::{api, long, outside, sizes, suite, tidy};
 
 /// Timeout of a step: it may rebuild everything with another tool, on a small and busy machine.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
@@ -62,10 +62,6 @@ pub(crate) fn check(workspace: &Workspace, extent: &Extent) -> Result<(), Failur
         ("fmt", Box::new(|| cargo(workspace, "fmt --all --check"))),
         ("tidy", Box::new(|| tidy::tidy(workspace))),
         ("deny", Box::new(|| licences(workspace))),
-        (
-            "clients",
-            Box::new(|| clients::clients(workspace, true, true)),
-        ),
         ("clippy", Box::new(|| lints(workspace))),
         ("outside", Box::new(|| outside::build(workspace))),
         ("api", Box::new(|| api::check(workspace))),

@@ -101,46 +101,16 @@ pub(crate) fn prepare(workspace: &Workspace, install: bool, few: bool) -> Tools 
     }
     report("redigo", clients::REDIGO.find_or_install(install));
     report("phpredis", clients::PHPREDIS.find_or_install(install));
-    packages_of_clients(workspace, python.as_deref(), install);
+    let of_python = clients::PYTHON_SDK.find_or_install(workspace, python.as_deref(), install);
+    report("packages of clients/python", of_python);
+    let of_node = clients::TYPESCRIPT_SDK.find_or_install(workspace, install);
+    report("packages of clients/typescript", of_node);
     Tools {
         python,
         redis,
         valkey,
         faketime: report("libfaketime", faketime::find_or_install(install)),
     }
-}
-
-/// Programs that generate the clients of the API.
-pub(crate) struct ClientTools {
-    /// The interpreter, and the folder of its packages.
-    pub(crate) python: Option<(PathBuf, PathBuf)>,
-    /// The folder of the packages of Node.
-    pub(crate) typescript: Option<PathBuf>,
-}
-
-/// Finds or installs the tools of the clients, and prints a line about each.
-pub(crate) fn client_tools(workspace: &Workspace, install: bool) -> ClientTools {
-    let python = report("python3", python::find_or_install(install));
-    let (packages, typescript) = packages_of_clients(workspace, python.as_deref(), install);
-    ClientTools {
-        python: python.zip(packages),
-        typescript,
-    }
-}
-
-/// Returns the folders of the packages of both clients.
-fn packages_of_clients(
-    workspace: &Workspace,
-    python: Option<&Path>,
-    install: bool,
-) -> (Option<PathBuf>, Option<PathBuf>) {
-    let folder = |file: PathBuf| file.ancestors().nth(2).map(Path::to_owned);
-    let of_python = clients::PYTHON_SDK.find_or_install(workspace, python, install);
-    let of_node = clients::TYPESCRIPT_SDK.find_or_install(workspace, install);
-    (
-        report("packages of clients/python", of_python).and_then(folder),
-        report("packages of clients/typescript", of_node).and_then(folder),
-    )
 }
 
 /// A program and a description of its origin.

@@ -61,7 +61,8 @@ fn command(program: impl AsRef<Path>, folder: &Path) -> Command {
     command
 }
 
-/// Copies the sources of a client, because builds write beside them. Returns the copy and an empty folder.
+/// Copies the sources of a client and the document of the API, because builds write beside them. Returns the copy and an empty
+/// folder.
 fn folders(ground: &Ground, language: &Language) -> (PathBuf, PathBuf) {
     let (source, empty) = (ground.path("source"), ground.path("empty"));
     let mut copy = Command::new("cp");
@@ -69,6 +70,8 @@ fn folders(ground: &Ground, language: &Language) -> (PathBuf, PathBuf) {
         .arg(root().join("clients").join(language.folder));
     copy.arg(&source);
     run(copy);
+    let document = root().join("docs/openapi.json");
+    fs::copy(document, source.join("openapi.json")).unwrap();
     fs::create_dir(&empty).unwrap();
     (source, empty)
 }

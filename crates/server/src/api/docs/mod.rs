@@ -116,24 +116,35 @@ mod tests {
 
     use super::*;
 
-    /// Set, it writes the documents.
+    /// Set, it writes the document.
     const WRITE: &str = "MESHWORK_WRITE_DOCS";
 
     #[test]
-    fn the_documents_are_those_of_the_table() {
-        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-        for (name, document) in [("openapi.json", openapi()), ("openrpc.json", openrpc())] {
-            let text = serde_json::to_string_pretty(document).unwrap() + "\n";
-            let path = docs.join(name);
-            if std::env::var_os(WRITE).is_some() {
-                fs::write(&path, &text).unwrap();
-            }
-            let there = fs::read_to_string(&path).unwrap_or_default();
-            assert!(
-                there == text,
-                "docs/{name} is not that of the table: run the tests with {WRITE}=1"
-            );
+    fn the_document_is_that_of_the_table() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
+        let text = lines(openapi(), &["paths", "components", "schemas"]) + "\n";
+        if std::env::var_os(WRITE).is_some() {
+            fs::write(&path, &text).unwrap();
         }
+        let there = fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            there == text,
+            "docs/openapi.json is not that of the table: run the tests with {WRITE}=1"
+        );
+    }
+
+    /// Writes an object with a line for each value, and so those of its objects with these names: a path and a schema have a line
+    /// each, so that a change is seen.
+    fn lines(value: &Value, split: &[&str]) -> String {
+        let values = value.as_object().unwrap().iter();
+        let values = values.map(|(name, value)| {
+            let text = match split.contains(&name.as_str()) {
+                true => lines(value, split),
+                false => value.to_string(),
+            };
+            format!("{}:{text}", json!(name))
+        });
+        format!("{{\n{}\n}}", values.collect::<Vec<_>>().join(",\n"))
     }
 
     #[test]
