@@ -19,7 +19,8 @@ mod error;
 #[cfg(feature = "scripts")]
 pub mod flow;
 pub mod handler;
-#[cfg(all(test, feature = "scripts"))]
+#[cfg(test)]
+#[cfg(feature = "scripts")]
 mod late_start_tests;
 pub mod mesh;
 pub mod metrics;
