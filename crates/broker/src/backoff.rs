@@ -37,13 +37,17 @@ impl Backoff {
 
 /// Longest time for which a call is repeated while its slot of a Cluster moves: a move that was left half-way is reported.
 const MOVES_FOR: Duration = Duration::from_secs(4);
+/// The same while the server is a replica: after a failover, discovery names the new primary within this time.
+const REPLICA_FOR: Duration = Duration::from_secs(2);
 
 /// Limits of the tries of one call.
 #[derive(Debug)]
 pub struct Tries {
     until: Instant,
-    /// End of the tries while its slot moves, once it does.
-    moves_until: Option<Instant>,
+    /// First and last error of a slot that moves.
+    moves: Option<(Instant, Instant)>,
+    /// First and last error of a replica.
+    replica: Option<(Instant, Instant)>,
 }
 
 impl Tries {
@@ -52,7 +56,8 @@ impl Tries {
     pub const fn until(until: Instant) -> Self {
         Self {
             until,
-            moves_until: None,
+            moves: None,
+            replica: None,
         }
     }
 
@@ -69,12 +74,24 @@ impl Tries {
     }
 
     fn repeat_at(&mut self, now: Instant, error: &Error) -> bool {
-        let until = match error.is_moving() {
-            true => *self.moves_until.get_or_insert(now + MOVES_FOR),
-            false => self.until,
+        let is_in_time = match error {
+            error if error.is_moving() => is_short(&mut self.moves, now, MOVES_FOR),
+            error if error.is_of_replica() => is_short(&mut self.replica, now, REPLICA_FOR),
+            _ => true,
         };
-        error.is_temporary() && now < until.min(self.until)
+        error.is_temporary() && is_in_time && now < self.until
     }
+}
+
+/// Notes an error of a kind. Returns whether such errors have come for less than `longest`; after a pause of that time, they
+/// count anew.
+fn is_short(seen: &mut Option<(Instant, Instant)>, now: Instant, longest: Duration) -> bool {
+    let first = match *seen {
+        Some((first, last)) if now <= last + longest => first,
+        _ => now,
+    };
+    *seen = Some((first, now));
+    now < first + longest
 }
 
 impl Default for Backoff {
@@ -94,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_move_has_its_time_from_its_first_error_on() {
-        let [away, moving] = ["LOADING", "TRYAGAIN"].map(error);
+        let [away, moving, replica] = ["LOADING", "TRYAGAIN", "READONLY"].map(error);
         assert!(away.is_temporary() && moving.is_moving());
         let began = Instant::now();
         let after = |seconds| began + Duration::from_secs(seconds);
@@ -105,6 +122,10 @@ mod tests {
             (33, &moving, true),
             (34, &away, true),
             (34, &moving, false),
+            (40, &replica, true),
+            (41, &replica, true),
+            (42, &replica, false),
+            (50, &replica, true),
             (59, &away, true),
             (60, &away, false),
         ] {

@@ -68,7 +68,7 @@ pub enum Error {
     },
     /// The server did not answer, or answered with an error. If the connection broke, it is unknown whether the call
     /// took effect. Repeat the call: every verb can be repeated.
-    #[error("{verb} failed: {source}{}", hint(source))]
+    #[error("{verb} failed: {}{}", words(source), hint(source))]
     Call {
         /// The verb.
         verb: &'static str,
@@ -241,6 +241,12 @@ impl Error {
         matches!(self, Self::Call { source, .. } if !hint(source).is_empty())
     }
 
+    /// Returns whether the server is a replica, which takes no writes.
+    #[must_use]
+    pub fn is_of_replica(&self) -> bool {
+        matches!(self, Self::Call { source, .. } if source.code() == Some("READONLY"))
+    }
+
     /// Returns whether the connection is unusable: it broke, or its server no longer has the data.
     #[must_use]
     pub fn is_connection_lost(&self) -> bool {
@@ -287,6 +293,31 @@ impl Error {
             Self::NotReplicated { .. } => true,
             _ => false,
         }
+    }
+}
+
+/// Returns whether the server does not have the command.
+pub(crate) fn is_unknown_command(source: &redis::RedisError) -> bool {
+    let detail = source.detail().unwrap_or_default();
+    detail.starts_with("unknown command")
+}
+
+/// Returns the message of the server. A command that it does not have is named, without its arguments.
+fn words(source: &redis::RedisError) -> String {
+    let detail = source.detail().unwrap_or_default();
+    let name = detail
+        .split(['\'', '`'])
+        .nth(1)
+        .filter(|_| is_unknown_command(source));
+    match name {
+        Some(name) => format!(
+            "the server does not have the command {}: remove rename-command from its configuration",
+            name.to_uppercase()
+        ),
+        None if detail.contains("Unknown Redis command called from script") => {
+            "the server does not have a command of a script: `meshwork doctor` names it".to_owned()
+        }
+        None => source.to_string(),
     }
 }
 

@@ -4,6 +4,7 @@ use futures_util::{StreamExt, stream};
 use meshwork::{JobFilter, MAX_TEXT_SCAN};
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
+use meshwork_model::number::counted;
 use meshwork_ops::Store;
 use meshwork_ops::change::{Action, Change, Outcome};
 use meshwork_ops::walk::{Source, Walk};
@@ -16,6 +17,7 @@ use crate::change::{by_ids, tell_outcome};
 use crate::confirm::confirm;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::known_queue::need_in;
 use crate::out::{Progress, note};
 
 /// Jobs by their ids or by a filter.
@@ -89,6 +91,7 @@ impl Chosen {
         store: &Store,
         verb: Verb,
     ) -> Result<Exit, CommandError> {
+        need_in(app, store, self.select.queue()).await?;
         let filter = self.select.filter(store, true).await?;
         let noun = verb.noun();
         let count = count(store, &filter, verb).await?;
@@ -99,7 +102,10 @@ impl Chosen {
         let change = match self.dry_run {
             true => None,
             false => {
-                confirm(&format!("to {} {count} {noun}s", verb.verb), self.yes)?;
+                confirm(
+                    &format!("to {} {}", verb.verb, counted(count, noun)),
+                    self.yes,
+                )?;
                 Some(Change::begin(store, verb.action, &[]).await?)
             }
         };
@@ -123,9 +129,9 @@ impl Chosen {
         drop(progress);
         let word = if self.dry_run { "meant" } else { verb.done };
         if verb.source() == Source::Jobs && done == seen {
-            note(format_args!("{done} {noun}s {word}"));
+            note(format_args!("{} {word}", counted(done, noun)));
         } else {
-            note(format_args!("{done} of {seen} {noun}s {word}"));
+            note(format_args!("{done} of {} {word}", counted(seen, noun)));
         }
         Ok(exit)
     }

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::interrupt::{Interrupt, tell_released};
 use crate::out::{note, warn};
 
 /// Interval of checks for live workers.
@@ -78,6 +79,7 @@ impl From<NoWorkerError> for CommandError {
 /// Supervisor of a command's jobs: watches for workers, and starts an ephemeral one if needed.
 pub(crate) struct EphemeralWorker {
     client: Client,
+    interrupt: Interrupt,
     route: Route,
     tuning: WorkerTuning,
     /// Ids of the command's own jobs.
@@ -97,11 +99,12 @@ impl EphemeralWorker {
     /// Checks that some worker can run the jobs of `route`. Starts nothing yet.
     pub(crate) async fn ensure(
         client: &Client,
-        route: &Route,
-        tuning: WorkerTuning,
+        interrupt: &Interrupt,
+        (route, tuning): (&Route, WorkerTuning),
     ) -> Result<Self, CommandError> {
         let ephemeral = Self {
             client: client.clone(),
+            interrupt: interrupt.clone(),
             route: route.clone(),
             tuning,
             jobs: Arc::default(),
@@ -248,6 +251,7 @@ impl EphemeralWorker {
             worker = worker.group(group.clone());
         }
         let own = worker.start().await?;
+        self.interrupt.holds(&own);
         let reason = match listened {
             true => "no worker claims a job",
             false => "no worker listens",
@@ -271,8 +275,11 @@ impl EphemeralWorker {
     /// Stops the ephemeral worker, if there is one, and releases its jobs without counting an attempt.
     pub(crate) async fn shutdown(&mut self) {
         if let Some(own) = self.own.take() {
-            let released = own.stop().await;
+            let released = self.interrupt.stop(own).await;
             tracing::info!(released, "ephemeral worker stopped");
+            if self.interrupt.is_urgent() {
+                tell_released(released);
+            }
         }
     }
 }

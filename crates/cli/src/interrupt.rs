@@ -1,33 +1,62 @@
-//! SIGINT and SIGTERM: the first one starts an orderly end, the second one ends the process at once. A dedicated thread
-//! receives them, even if a script or a full pipe blocks all others.
+//! SIGINT and SIGTERM: the first one starts an orderly end, the second one ends the process at once. If the process holds
+//! jobs, it releases them before. A dedicated thread receives the signals, even if a script or a full pipe blocks all others.
 
 use std::fmt::Display;
 use std::io;
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use futures_util::future::select_all;
-use meshwork::{Client, WorkerHandle};
+use meshwork::{Client, Monitor, WorkerHandle};
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
+use meshwork_model::number::counted;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::out::note;
+use crate::out::{note, restore};
 
 const SIGINT: u8 = 2;
 const SIGTERM: u8 = 15;
+/// Longest release of jobs after a second signal: the default lease, after which others take them up.
+const RELEASE: Duration = Duration::from_secs(10);
+/// The same for workers without jobs, for the answer to a claim under way.
+const CLAIM: Duration = Duration::from_secs(1);
 
 /// Notifies of an interruption. All clones notify of the same one.
 #[derive(Debug, Clone)]
 pub(crate) struct Interrupt {
     token: CancellationToken,
     number: Arc<AtomicU8>,
+    /// Cancelled by the second signal.
+    urgent: CancellationToken,
+    workers: Arc<Workers>,
+}
+
+/// Workers of this process.
+#[derive(Debug, Default)]
+struct Workers {
+    monitors: Mutex<Vec<Monitor>>,
+    /// True if one had jobs when it began to stop.
+    had_jobs: AtomicBool,
+}
+
+impl Workers {
+    fn monitors(&self) -> MutexGuard<'_, Vec<Monitor>> {
+        self.monitors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the longest time that a second signal leaves for the release of jobs; none without a worker.
+    fn release_time(&self) -> Option<Duration> {
+        let monitors = self.monitors();
+        let holds = self.had_jobs.load(Ordering::SeqCst) || monitors.iter().any(|it| it.busy() > 0);
+        (!monitors.is_empty()).then_some(if holds { RELEASE } else { CLAIM })
+    }
 }
 
 /// The command was interrupted.
@@ -39,11 +68,6 @@ impl Interrupted {
     /// Returns the exit code of the signal, as in shells.
     pub(crate) fn exit(self) -> Exit {
         Exit::signal(self.0)
-    }
-
-    /// True for SIGINT, which Ctrl-C sends.
-    pub(crate) const fn is_ctrl_c(self) -> bool {
-        self.0 == SIGINT
     }
 }
 
@@ -68,6 +92,8 @@ impl Interrupt {
         let interrupt = Self {
             token: CancellationToken::new(),
             number: Arc::default(),
+            urgent: CancellationToken::new(),
+            workers: Arc::default(),
         };
         let (ready, is_ready) = mpsc::sync_channel(1);
         let handler = interrupt.clone();
@@ -101,19 +127,59 @@ impl Interrupt {
         if announcing.is_err() {
             self.token.cancel();
         }
-        std::process::exit(Exit::signal(signals.next()).code().into());
+        self.number.store(signals.next(), Ordering::SeqCst);
+        self.urgent.cancel();
+        if let Some(time) = self.workers.release_time() {
+            // The command ends before, when its workers have released their jobs.
+            let (_sender, never) = mpsc::channel::<()>();
+            never.recv_timeout(time).ok();
+        }
+        restore();
+        std::process::exit(self.interrupted().exit().code().into());
+    }
+
+    fn interrupted(&self) -> Interrupted {
+        Interrupted(self.number.load(Ordering::SeqCst))
+    }
+
+    /// Notes a worker of this process: a second signal makes [`Self::stop`] release its jobs, and ends the process after that.
+    pub(crate) fn holds(&self, worker: &WorkerHandle) {
+        self.workers.monitors().push(worker.monitor());
+    }
+
+    /// Stops a worker of this process; a second signal makes it release its jobs at once. Returns the number of released
+    /// jobs.
+    pub(crate) async fn stop(&self, worker: WorkerHandle) -> usize {
+        if worker.monitor().busy() > 0 {
+            self.workers.had_jobs.store(true, Ordering::SeqCst);
+        }
+        let urgent = self.urgent.clone();
+        worker.stop_or_abort(urgent.cancelled_owned()).await
+    }
+
+    /// Returns true after a second signal.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.urgent.is_cancelled()
+    }
+
+    /// Returns the exit code of a worker that has stopped: success, unless a second signal cut its jobs off.
+    pub(crate) fn exit(&self) -> Exit {
+        match self.is_urgent() {
+            true => self.interrupted().exit(),
+            false => Exit::DONE,
+        }
     }
 
     /// Returns when the command has to end.
     pub(crate) async fn heard(&self) -> Interrupted {
         self.token.cancelled().await;
-        Interrupted(self.number.load(Ordering::SeqCst))
+        self.interrupted()
     }
 
     /// Returns an error if the command has to end.
     pub(crate) fn check(&self) -> Result<(), Interrupted> {
         if self.token.is_cancelled() {
-            return Err(Interrupted(self.number.load(Ordering::SeqCst)));
+            return Err(self.interrupted());
         }
         Ok(())
     }
@@ -132,28 +198,35 @@ impl Interrupt {
             result = call => Ok(result?),
         }
     }
-}
 
-/// Waits for what goes on without this command. An interruption ends the wait, and prints how to go on.
-///
-/// # Errors
-/// The wait fails, or is interrupted.
-pub(crate) async fn or_detach<T, E>(
-    wait: impl Future<Output = Result<T, E>>,
-    how: impl Display,
-) -> Result<T, CommandError>
-where
-    CommandError: From<E>,
-{
-    let interrupt = Interrupt::listen_quietly()?;
-    let ended = interrupt.or(wait).await;
-    if ended.is_err() && interrupt.check().is_err() {
-        note(how);
+    /// Waits for what goes on without this command. An interruption ends the wait, and prints how to go on.
+    ///
+    /// # Errors
+    /// The wait fails, or is interrupted.
+    pub(crate) async fn or_detach<T, E>(
+        &self,
+        wait: impl Future<Output = Result<T, E>>,
+        how: impl Display,
+    ) -> Result<T, CommandError>
+    where
+        CommandError: From<E>,
+    {
+        let ended = self.or(wait).await;
+        if ended.is_err() && self.check().is_err() {
+            note(how);
+        }
+        ended
     }
-    ended
 }
 
-/// Waits for a job as [`or_detach`].
+/// Prints the number of jobs that a command has released because it ends.
+pub(crate) fn tell_released(jobs: usize) {
+    if jobs > 0 {
+        note(format_args!("{} released", counted(jobs, "job")));
+    }
+}
+
+/// Waits for a job as [`Interrupt::or_detach`].
 ///
 /// # Errors
 /// The wait fails, or is interrupted.
@@ -163,7 +236,8 @@ pub(crate) async fn wait_for_job(
     patience: Duration,
 ) -> Result<Job, CommandError> {
     let how = format!("job {id} goes on: `meshwork job wait {id}` waits for it");
-    or_detach(client.wait(id, patience), how).await
+    let interrupt = Interrupt::listen_quietly()?;
+    interrupt.or_detach(client.wait(id, patience), how).await
 }
 
 /// SIGTSTP, which makes workers quiet; received after [`Quiet::listen`].

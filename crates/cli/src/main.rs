@@ -18,6 +18,7 @@ mod help;
 mod identity;
 mod interrupt;
 mod job_args;
+mod known_queue;
 mod listing;
 mod out;
 mod parts;

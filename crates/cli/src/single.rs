@@ -35,7 +35,7 @@ pub(crate) async fn run(
     let client = interrupt.or(context.client()).await?;
     let request = context.with_next_id(request).await?;
     let job = request.clone().build().map_err(meshwork::Error::from)?;
-    let mut ephemeral = EphemeralWorker::ensure(&client, &job.route, tuning).await?;
+    let mut ephemeral = EphemeralWorker::ensure(&client, &interrupt, (&job.route, tuning)).await?;
     ephemeral.own_jobs([&job.id]);
     context
         .record_in_audit("enqueue job", job.id.as_str())
@@ -46,7 +46,12 @@ pub(crate) async fn run(
     match ended {
         Ok(ended) => print(&ended, &mut context.out),
         Err(error) => {
-            if error.exit != Exit::NOT_ENDED {
+            if interrupt.is_urgent() {
+                let id = &job.id;
+                note(format_args!(
+                    "job {id} goes on: `meshwork job wait {id}` waits for it, `meshwork job cancel {id}` cancels it"
+                ));
+            } else if error.exit != Exit::NOT_ENDED {
                 stop(&client, &job.id).await;
             }
             Err(error)

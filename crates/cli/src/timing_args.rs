@@ -26,10 +26,10 @@ pub(crate) struct TimingArgs {
           allow_hyphen_values = true)]
     delay: Option<Duration>,
     /// Concurrency key, such as a tenant: keys have limits of their own, and share a fair queue equally
-    #[arg(long, value_name = "KEY")]
+    #[arg(long, value_name = "KEY", value_parser = parsers::key)]
     key: Option<String>,
     /// Unique name: no other job of the same type and name is accepted until this one has ended
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = parsers::key)]
     unique: Option<String>,
     /// Keep the unique name for this time instead, even if the job ends before
     #[arg(long, value_name = "DURATION", value_parser = parsers::span, requires = "unique",

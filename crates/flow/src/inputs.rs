@@ -113,6 +113,8 @@ pub fn set_inputs(
 ///
 /// The text is no JSON object, or an input has a number that 64 bits cannot hold with all its digits.
 pub fn parse_inputs(json: &[u8]) -> Result<Vec<(String, Given)>, InputError> {
+    // Some editors write a byte order mark.
+    let json = json.strip_prefix("\u{feff}".as_bytes()).unwrap_or(json);
     let inputs: BTreeMap<String, &RawValue> =
         serde_json::from_slice(json).map_err(|error| InputError::Json(error.to_string()))?;
     let given = |(name, value): (String, &RawValue)| {

@@ -7,6 +7,7 @@ use meshwork_model::batch::InvalidBatch;
 use meshwork_model::job::Invalid;
 use meshwork_model::keys::context::ActorId;
 use meshwork_model::name::{BatchId, JobId, NameError, ScheduleName};
+use meshwork_model::number::counted;
 use meshwork_model::schedule::Unreadable;
 use meshwork_model::schedule::timing::RecurrenceError;
 use meshwork_model::schedule::zone::ZoneError;
@@ -184,9 +185,9 @@ pub enum Error {
     },
     /// The queue is full; nothing was written.
     #[error(
-        "job {id} is refused: the queue {queue} holds {} jobs already, which is its limit; submit it again when \
+        "job {id} is refused: the queue {queue} holds {} already, which is its limit; submit it again when \
          workers have taken some, or raise the limit",
-        limit.map_or_else(|| "as many".to_owned(), |limit| limit.to_string())
+        limit.map_or_else(|| "as many jobs".to_owned(), |limit| counted(limit, "job"))
     )]
     QueueFull {
         /// Id of the job.

@@ -1,12 +1,30 @@
-//! Numbers of JSON. A number is exact if a signed 64-bit integer or a 64-bit float holds it with all its digits.
+//! Numbers in texts for people, and those of JSON. A number of JSON is exact if a signed 64-bit integer or a 64-bit float holds it with all its digits.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
 /// Most digits of a fraction of which a 64-bit float keeps each one (`f64::DIGITS`).
 const SHORT: usize = f64::DIGITS as usize;
+
+/// Returns a number with its noun, in the plural unless it is one.
+///
+/// ```
+/// use meshwork_model::number::counted;
+///
+/// assert_eq!(counted(1, "job"), "1 job");
+/// assert_eq!(counted(0, "batch"), "0 batches");
+/// ```
+pub fn counted<N: Display + Copy + PartialEq + From<u8>>(number: N, noun: &str) -> String {
+    let plural = match noun.ends_with("ch") {
+        _ if number == N::from(1) => "",
+        true => "es",
+        false => "s",
+    };
+    format!("{number} {noun}{plural}")
+}
 
 /// Reads JSON. A number that is not exact is a text with all its digits.
 ///

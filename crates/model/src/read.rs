@@ -58,13 +58,19 @@ fn suggested(words: String) -> String {
     let Some((unknown, known)) = names.split_first() else {
         return words;
     };
-    let near = known.iter().map(|name| (distance(unknown, name), name));
-    // A short name resembles too many others.
-    let near = near.filter(|(distance, name)| *distance <= NEAR.min(name.len() / 2));
-    match near.min().map(|(_, name)| name) {
+    match nearest(unknown, known.iter().copied()) {
         Some(near) => format!("{words}: did you mean `{near}`?"),
         None => words,
     }
+}
+
+/// Returns the name that differs from an unknown one in the fewest letters, two at most.
+#[must_use]
+pub fn nearest<'a>(unknown: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let near = known.map(|name| (distance(unknown, name), name));
+    // A short name resembles too many others.
+    let near = near.filter(|(distance, name)| *distance <= NEAR.min(name.len() / 2));
+    near.min().map(|(_, name)| name)
 }
 
 /// An error of serde. A place is none in a request, and that of a syntax error stays.

@@ -1,6 +1,7 @@
 //! A running worker, and its shutdown.
 
 use meshwork_macros::boxed;
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,8 +78,11 @@ trait Running: Send + Sync {
     fn cancel(&self, id: &str) -> bool;
     fn quiet(&self);
     fn stop_requested(&self) -> BoxFuture<'_, ()>;
-    fn shutdown(self: Box<Self>, cut_off: Duration) -> BoxFuture<'static, usize>;
+    fn shutdown(self: Box<Self>, cut_off: Duration, abort: Abort) -> BoxFuture<'static, usize>;
 }
+
+/// Returns when a shutdown is to wait no longer for running jobs.
+type Abort = BoxFuture<'static, ()>;
 
 /// Parts of a running worker.
 struct Parts<P: Protocol> {
@@ -233,7 +237,25 @@ impl WorkerHandle {
     #[doc(hidden)]
     #[boxed]
     pub async fn stop_by(self, cut_off: Duration) -> usize {
-        self.parts.shutdown(cut_off).await
+        self.parts.shutdown(cut_off, Box::pin(pending())).await
+    }
+
+    /// Shuts the worker down as [`Self::stop`] does. When `abort` returns, its running jobs are aborted and released at
+    /// once, however long the shutdown timeout is.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), meshwork::Error> {
+    /// # let client = meshwork::Client::in_memory();
+    /// # let worker = meshwork::Worker::new(&client).script_type(&"osis".parse()?)?.start().await?;
+    /// let second_signal = async { /* … */ };
+    /// let released = worker.stop_or_abort(second_signal).await;
+    /// # assert_eq!(released, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn stop_or_abort(self, abort: impl Future<Output = ()> + Send + 'static) -> usize {
+        self.parts.shutdown(ENDED, Box::pin(abort)).await
     }
 }
 
@@ -278,12 +300,12 @@ impl<P: Protocol> Running for Parts<P> {
         Box::pin(self.engine.stop_requested.cancelled())
     }
 
-    fn shutdown(self: Box<Self>, cut_off: Duration) -> BoxFuture<'static, usize> {
-        Box::pin(shutdown(*self, cut_off))
+    fn shutdown(self: Box<Self>, cut_off: Duration, abort: Abort) -> BoxFuture<'static, usize> {
+        Box::pin(shutdown(*self, cut_off, abort))
     }
 }
 
-async fn shutdown<P: Protocol>(parts: Parts<P>, cut_off: Duration) -> usize {
+async fn shutdown<P: Protocol>(parts: Parts<P>, cut_off: Duration, abort: Abort) -> usize {
     let Parts {
         engine,
         fetcher,
@@ -302,7 +324,12 @@ async fn shutdown<P: Protocol>(parts: Parts<P>, cut_off: Duration) -> usize {
         false
     });
     running.close();
-    let _ = tokio::time::timeout_at(until, running.wait()).await;
+    tokio::select! {
+        biased;
+        () = running.wait() => {}
+        () = tokio::time::sleep_until(until) => {}
+        () = abort => {}
+    }
     let left = engine.in_flight.release_all();
     released.cancel();
     // The heartbeat renews until the last run has ended or was aborted, so no job starts elsewhere before.

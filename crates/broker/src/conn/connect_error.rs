@@ -88,6 +88,14 @@ pub enum ConnectError {
         /// Message of the server.
         said: String,
     },
+    /// Another kind of server answers.
+    #[error("{place}: {said}")]
+    NoRedis {
+        /// The server, without secrets.
+        place: String,
+        /// The kind of server, with a remedy.
+        said: String,
+    },
     /// The sentinels refuse the credentials.
     #[error(
         "{place}: the sentinels refuse the credentials: {reason}; their login is ?sentinel_username=…&sentinel_password=… \

@@ -13,7 +13,7 @@ use tokio::net::{TcpStream, UnixStream};
 
 use super::target::{Server, TargetError};
 use super::tls::Tls;
-use super::{Changed, Subscriber};
+use super::{Changed, Subscriber, stranger};
 use crate::error::timed_out;
 
 /// Timeout for connecting to the server that has the data.
@@ -129,10 +129,17 @@ impl Dial {
         let made = tokio::time::timeout(within, self.made(addr, config)).await;
         let mut connection = match made.unwrap_or_else(|_| Err(timed_out())) {
             Ok(connection) => connection,
-            Err(error) if error.is_io_error() => {
-                return Err(Box::pin(farewell(addr)).await.unwrap_or(error));
+            Err(error) => {
+                let said = match error.is_io_error() {
+                    true => Box::pin(farewell(addr)).await,
+                    false => None,
+                };
+                let said = match said {
+                    None => Box::pin(stranger::named(addr, &error)).await,
+                    said => said,
+                };
+                return Err(said.unwrap_or(error));
             }
-            Err(error) => return Err(error),
         };
         let introduced = tokio::time::timeout(within, introduce(&mut connection)).await;
         introduced.unwrap_or_else(|_| Err(timed_out()))?;

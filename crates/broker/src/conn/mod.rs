@@ -12,6 +12,7 @@ mod remote;
 mod requirements;
 mod shared;
 mod socket;
+mod stranger;
 mod subscriber;
 mod target;
 mod tls;

@@ -19,6 +19,7 @@ use tokio::time::{Instant, timeout_at};
 use super::dial::CLOSED;
 use super::locate::{Found, Locator, REFUSED};
 use super::socket::{Dedicate, Wire};
+use super::stranger::STRANGER;
 use super::target::Server;
 use super::{
     CALL_TIMEOUT, Changed, Conn, ConnectError, Subscriber, gone, of_slot, requirements, tls,
@@ -80,6 +81,10 @@ fn refused(server: &Server, error: RedisError) -> ConnectError {
     if let Some(said) = error.detail().filter(|_| text.contains(CLOSED)) {
         let said = said.to_owned();
         return ConnectError::Closed { place, said };
+    }
+    if let Some(said) = error.detail().filter(|_| text.contains(STRANGER)) {
+        let said = said.to_owned();
+        return ConnectError::NoRedis { place, said };
     }
     if let Some(reason) = error.detail().filter(|_| text.contains(REFUSED)) {
         let reason = reason.to_owned();

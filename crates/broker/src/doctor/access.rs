@@ -8,7 +8,8 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
     if facts.embedded {
         return Vec::new();
     }
-    let mut findings: Vec<_> = [user(facts), way(facts)].into_iter().flatten().collect();
+    let found = [commands(facts), user(facts), way(facts)];
+    let mut findings: Vec<_> = found.into_iter().flatten().collect();
     if !facts.knows_settings() {
         let what = "this user may not read the settings";
         let why = "some checks are left out; workers and clients do not need that right";
@@ -16,6 +17,15 @@ pub(super) fn check(facts: &Facts) -> Vec<Finding> {
         findings.push(Finding::bad(Level::Hint, "settings", what, why, remedy));
     }
     findings
+}
+
+fn commands(facts: &Facts) -> Option<Finding> {
+    let what = format!("the server does not have {}", facts.missing.join(", "));
+    let why = "clients and workers send them, and fail with `unknown command`";
+    let remedy =
+        "remove rename-command from the server's configuration; ACL rules restrict users instead";
+    let finding = || Finding::bad(Level::Problem, "commands", what, why, remedy);
+    (!facts.missing.is_empty()).then(finding)
 }
 
 fn user(facts: &Facts) -> Option<Finding> {

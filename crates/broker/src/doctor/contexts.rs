@@ -5,7 +5,7 @@ use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout};
 use meshwork_model::keys::hero::JobKeys;
 
 use super::nodes::Nodes;
-use super::{Finding, Level, such_as};
+use super::{Finding, Level, keys, progress, such_as};
 use crate::broker::Broker;
 use crate::conn::Conn;
 use crate::context::{ContextStore, Database, Read, has_no_database};
@@ -34,7 +34,8 @@ pub(super) async fn check(conn: &Conn, keys: &JobKeys, nodes: &Nodes) -> Vec<Fin
         }
         Err(_) => return unmoved.into_iter().collect(),
     };
-    let (mut faults, mut ended) = (Vec::new(), Vec::new());
+    let broker = Broker::new(conn.clone(), keys.clone());
+    let (mut faults, mut ended, mut inside) = (Vec::new(), Vec::new(), Inside::default());
     for (id, word) in entries.into_iter().take(MOST) {
         let Ok(id) = id.parse::<ContextId>() else {
             continue;
@@ -45,6 +46,7 @@ pub(super) async fn check(conn: &Conn, keys: &JobKeys, nodes: &Nodes) -> Vec<Fin
                 let keys = ContextKeys::new(id, layout);
                 if !nodes.is_silent(keys.prefix()) {
                     look(&store, &keys, &mut faults, &mut ended).await;
+                    inside.look(&broker, keys).await;
                 }
             }
             Err(_) => faults.push(format!("the layout of context {id} in {registry}")),
@@ -53,7 +55,48 @@ pub(super) async fn check(conn: &Conn, keys: &JobKeys, nodes: &Nodes) -> Vec<Fin
     [unmoved, damaged(faults), ended_messages(ended)]
         .into_iter()
         .flatten()
+        .chain(inside.findings())
         .collect()
+}
+
+/// Faults of the keys, flows and batches of contexts.
+struct Inside {
+    /// Number of keys that may still be looked at.
+    left: usize,
+    keys: Vec<Finding>,
+    flows: Vec<String>,
+    batches: Vec<String>,
+}
+
+impl Default for Inside {
+    fn default() -> Self {
+        Self {
+            left: keys::MOST,
+            keys: Vec::new(),
+            flows: Vec::new(),
+            batches: Vec::new(),
+        }
+    }
+}
+
+impl Inside {
+    async fn look(&mut self, broker: &Broker, keys: ContextKeys) {
+        // A context without its database is named already.
+        let Ok(broker) = broker.of_context(keys).await else {
+            return;
+        };
+        let found = keys::check(broker.conn(), broker.keys(), &mut self.left).await;
+        self.keys.extend(found);
+        self.flows.extend(progress::flow_faults(&broker).await);
+        self.batches.extend(progress::batch_faults(&broker).await);
+    }
+
+    fn findings(mut self) -> Vec<Finding> {
+        self.keys.truncate(keys::MOST_NAMED);
+        self.keys.extend(progress::flows(&self.flows));
+        self.keys.extend(progress::batches(&self.batches));
+        self.keys
+    }
 }
 
 /// Finds keys of the node that a single server had, on a Cluster.
@@ -117,13 +160,8 @@ async fn look(
         keys.msg_in(),
         keys.msg_in_jobs(),
     ];
-    let sets = [
-        keys.outbound(),
-        keys.sent(),
-        keys.open(),
-        keys.lease(),
-        keys.delayed(),
-    ];
+    // Those of jobs and flows are among the keys by their names.
+    let sets = [keys.outbound(), keys.sent()];
     let lists = lists.iter().map(|key| (key, Read::Tail(1), "list"));
     let sets = sets.iter().map(|key| (key, Read::Due(1), "sorted set"));
     for (key, read, kind) in lists.chain(sets) {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use meshwork_embedded::{OpenError, Survey, check_place, open_parents};
+use meshwork_embedded::{OpenError, Survey, check_place, check_store, open_parents};
 
 use super::{Finding, Level, such_as};
 use crate::conn::ConnectError;
@@ -51,6 +51,9 @@ fn survey(path: &Path) -> Vec<Finding> {
         None => "no process; this command opens it for itself".to_owned(),
     };
     let mut findings = vec![Finding::ok("owner", owner), size(&found)];
+    if found.owner.is_none() && (1..LARGE).contains(&found.log_bytes) {
+        findings.extend(log(path));
+    }
     let mut hint = |check, names: &[String], why, remedy: String| {
         if !names.is_empty() {
             let finding =
@@ -65,6 +68,21 @@ fn survey(path: &Path) -> Vec<Finding> {
     let remedy = format!("look at them, and move them out of {}", path.display());
     hint("other files", &found.foreign, why, remedy);
     findings
+}
+
+/// Compares the log with its checksums, while no process writes it. A new owner compares a larger one.
+fn log(path: &Path) -> Option<Finding> {
+    // A process may own it by now, and has looked at it.
+    let check = check_store(path).ok()?;
+    let faults: Vec<_> = check.faults.iter().map(|fault| &*fault.what).collect();
+    if faults.is_empty() {
+        let what = format!("{} bytes agree with their checksums", check.checked);
+        return Some(Finding::ok("log", what));
+    }
+    let why = "the data behind the first fault is lost, or may have changed";
+    let remedy = "restore a backup, or see what `meshwork store repair` would cut";
+    let what = such_as(faults.len(), &faults);
+    Some(Finding::bad(Level::Problem, "log", what, why, remedy))
 }
 
 fn size(found: &Survey) -> Finding {

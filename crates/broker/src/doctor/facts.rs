@@ -41,6 +41,8 @@ pub(super) struct Facts {
     settings: Option<HashMap<String, String>>,
     /// Commands of scripts that this user may not send; `None` if unknown.
     pub(super) denied: Option<Vec<&'static str>>,
+    /// Commands that Meshwork sends and the server does not have: it renames them, or has switched them off.
+    pub(super) missing: Vec<String>,
     /// Name of this user on the server.
     pub(super) user: Option<String>,
     pub(super) round_trip: Duration,
@@ -80,6 +82,7 @@ impl Facts {
             info,
             settings: settings(conn).await,
             denied: acl::denied(conn, &JobKeys::new(namespace.clone())).await,
+            missing: acl::missing(conn).await,
             user: ask(conn, &who).await.ok(),
             round_trip,
             ahead_ms: ahead(conn).await,
@@ -96,6 +99,7 @@ impl Facts {
             info: info(node).await?,
             settings: settings(node).await,
             denied: None,
+            missing: Vec::new(),
             user: None,
             round_trip: self.round_trip,
             ahead_ms: ahead(node).await,

@@ -6,7 +6,7 @@ use super::{Finding, Level};
 use crate::conn::Conn;
 
 /// Types of the keys by their names in scripts. The names of many keys of a kind end with a colon.
-const KINDS: [(&str, &[&str]); 53] = [
+const KINDS: [(&str, &[&str]); 64] = [
     ("QUEUES", &["list"]),
     ("STATS", &["hash"]),
     ("WORK", &["list"]),
@@ -61,14 +61,27 @@ const KINDS: [(&str, &[&str]); 53] = [
     ("OLD_STOP", &["list"]),
     ("OLD_TYPE", &["list"]),
     ("OLD_WORK", &["list"]),
+    // Of contexts alone.
+    ("GATES", &["set"]),
+    ("OPEN", &["zset"]),
+    ("AUDIT", &["stream"]),
+    ("FLOW", &["hash"]),
+    ("FLOWS", &["string", "hash"]),
+    ("FLOWS_DUE", &["zset"]),
+    ("FLOWS_LIST", &["zset"]),
+    ("FLOW_QUEUE", &["list"]),
+    ("FLOW_ID", &["string"]),
+    ("JOB_ID", &["string"]),
+    ("INDEX", &["zset"]),
 ];
 
-/// Greatest number of keys that are looked at, as for queues. Keys with a fixed name are looked at in any case.
-const MOST: usize = 20_000;
+/// Greatest number of keys that are looked at, as for queues, and in all contexts together. Keys with a fixed name are looked
+/// at in any case.
+pub(super) const MOST: usize = 20_000;
 /// Keys in one page of the scan, and in one call for their types.
 const PAGE: usize = 1_000;
 /// Greatest number of keys that are named.
-const MOST_NAMED: usize = 20;
+pub(super) const MOST_NAMED: usize = 20;
 
 const CHECK: &str = "keys";
 const WHY: &str = "scripts that need it fail with WRONGTYPE";
@@ -80,6 +93,12 @@ impl Names {
     fn of(keys: &JobKeys) -> Self {
         let names = keys.script_names();
         let typed = names.into_iter().filter_map(|(name, key)| {
+            // In a context, the id of a job is its key.
+            let key = if key.is_empty() {
+                keys.job_prefix()
+            } else {
+                key
+            };
             let (_, kinds) = KINDS.iter().find(|(known, _)| *known == name)?;
             Some((key, *kinds))
         });
@@ -102,14 +121,14 @@ impl Names {
     }
 }
 
-/// Checks the types of Meshwork's keys. Keys that this user may not read are skipped.
-pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Vec<Finding> {
+/// Checks the types of Meshwork's keys, of `left` keys at most. Keys that this user may not read are skipped.
+pub(super) async fn check(conn: &Conn, keys: &JobKeys, left: &mut usize) -> Vec<Finding> {
     let names = Names::of(keys);
     let mut findings = Vec::new();
     let mut found = names.fixed();
     look(conn, &names, &found, &mut findings).await;
-    let (mut cursor, mut looked) = (0_u64, 0);
-    while looked < MOST && findings.len() < MOST_NAMED {
+    let mut cursor = 0_u64;
+    while *left > 0 && findings.len() < MOST_NAMED {
         let mut scan = redis::cmd("SCAN");
         scan.arg(cursor).arg("MATCH");
         scan.arg(format!("{}*", keys.prefix()));
@@ -117,7 +136,7 @@ pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Vec<Finding> {
         let Ok((next, page)) = super::facts::ask::<(u64, Vec<Vec<u8>>)>(conn, &scan).await else {
             break;
         };
-        looked += PAGE;
+        *left = left.saturating_sub(PAGE);
         let fixed = names.fixed();
         // A name that is no text is no key of Meshwork, but may have a prefix of one.
         let page = page
@@ -161,12 +180,22 @@ async fn look(conn: &Conn, names: &Names, found: &[String], findings: &mut Vec<F
 
 #[cfg(test)]
 mod tests {
+    use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout};
+
     use super::*;
 
     #[test]
     fn each_name_has_a_type_and_each_type_a_name() {
-        let names = JobKeys::default().script_names();
-        for (name, _) in &names {
+        let context = ContextId::new(7).expect("it is from 1");
+        let context = ContextKeys::new(context, ContextLayout::Prefix);
+        let mut names = JobKeys::default().script_names();
+        names.extend(JobKeys::of_context(context).script_names());
+        let mut names: Vec<_> = names.into_iter().map(|(name, _)| name).collect();
+        names.sort_unstable();
+        names.dedup();
+        // The beginning of all keys of a context.
+        names.retain(|name| *name != "PREFIX");
+        for name in &names {
             let kinds = KINDS.iter().filter(|(known, _)| known == name);
             assert_eq!(kinds.count(), 1, "{name}");
         }

@@ -16,6 +16,7 @@ mod memory;
 mod no_directory;
 mod nodes;
 mod persistence;
+mod progress;
 mod queues;
 mod replication;
 mod schedules;
@@ -30,6 +31,7 @@ use meshwork_model::name::Namespace;
 use serde::Serialize;
 
 pub use crate::acl::{bananas_rights, nooble_rights, rights};
+use crate::broker::Broker;
 use crate::conn::{Conn, ConnectError, Target};
 use facts::Facts;
 #[cfg(not(feature = "embedded"))]
@@ -142,9 +144,10 @@ pub async fn examine(target: &Target, namespace: &Namespace) -> Result<Vec<Findi
     findings.extend(clock::check(&facts));
     let keys = JobKeys::new(namespace.clone());
     findings.extend(clock::steps(&conn, &keys).await);
-    findings.extend(keys::check(&conn, &keys).await);
+    findings.extend(keys::check(&conn, &keys, &mut { keys::MOST }).await);
     findings.extend(stale::check(&conn, &keys).await);
     findings.extend(queues::check(&conn, &keys).await);
+    findings.extend(progress::check(&Broker::new(conn.clone(), keys.clone())).await);
     findings.extend(contexts::check(&conn, &keys, &nodes).await);
     findings.extend(spread::check(&conn, &keys, &nodes).await);
     findings.extend(schedules::check(&conn, &keys).await);

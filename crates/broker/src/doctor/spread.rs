@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout};
 use meshwork_model::keys::hero::JobKeys;
+use meshwork_model::number::counted;
 
 use super::nodes::Nodes;
 use super::{Finding, Level};
@@ -45,8 +46,8 @@ fn spread(slots: &SlotMap, ids: &[ContextId]) -> Option<Finding> {
     let (least, most) = (loads.values().min()?, loads.values().max()?);
     let each = loads.iter().map(|(node, many)| format!("{many} on {node}"));
     let what = format!(
-        "{} contexts: {}",
-        ids.len(),
+        "{}: {}",
+        counted(ids.len(), "context"),
         each.collect::<Vec<_>>().join(", ")
     );
     // Half as many again as on average.

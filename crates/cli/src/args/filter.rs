@@ -91,6 +91,11 @@ fn text(text: &str) -> Result<String, String> {
 }
 
 impl Select {
+    /// Returns the name of the queue.
+    pub(crate) fn queue(&self) -> Option<&str> {
+        self.queue.as_deref()
+    }
+
     /// Returns true if a state is chosen.
     pub(crate) fn has_status(&self) -> bool {
         self.status().is_some()
@@ -108,12 +113,13 @@ impl Select {
         store: &Store,
         bounded: bool,
     ) -> Result<JobFilter, CommandError> {
-        let queue = self.queue.as_deref();
+        let queue = self.queue.as_deref().map(|name| store.queue(name));
+        let queue = queue.transpose()?;
         let filter = JobFilter {
             script_type: self.script_type.clone(),
             group: self.group.clone(),
             route: self.route.clone(),
-            queue: queue.map(|text| store.queue(text)).transpose()?,
+            queue,
             status: self.status(),
             key: self.key.clone(),
             tags: self.tags.clone(),

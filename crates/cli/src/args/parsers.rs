@@ -176,14 +176,26 @@ impl TypedValueParser for Env {
         text: &OsStr,
     ) -> Result<Self::Value, clap::Error> {
         let here = |name: &str| crate::environment::var(name);
-        text.to_str()
-            .and_then(|text| env(text, here))
-            .ok_or_else(|| {
-                let what =
-                    "--env is written NAME=VALUE, or NAME alone where that variable is set here";
-                command.clone().error(ErrorKind::InvalidValue, what)
-            })
+        let read = text.to_str().and_then(|text| env(text, here));
+        read.ok_or_else(|| {
+            let what = match text.to_str().filter(|text| is_name(text)) {
+                Some(name) => format!(
+                    "the variable {name} of --env is not set here: set it, or write NAME=VALUE"
+                ),
+                None => {
+                    "--env is written NAME=VALUE, or NAME alone where that variable is set here"
+                        .to_owned()
+                }
+            };
+            command.clone().error(ErrorKind::InvalidValue, what)
+        })
     }
+}
+
+/// Returns true for a name as those of variables are written; all else may be a secret.
+fn is_name(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    !text.is_empty() && text.chars().all(fits)
 }
 
 fn env(text: &str, here: impl Fn(&str) -> Option<String>) -> Option<(String, String)> {
@@ -240,6 +252,14 @@ pub(crate) fn runtime(text: &str) -> Result<(ScriptType, String), String> {
         Some(_) => Err(format!("{name} has a runtime already: choose another type")),
         None => Ok((script_type, command.to_owned())),
     }
+}
+
+/// Parses a concurrency key or a unique name.
+pub(crate) fn key(text: &str) -> Result<String, String> {
+    let most = limits::MAX_KEY;
+    let fits = (1..=most).contains(&text.len()) && !text.contains(char::is_control);
+    let fits = fits.then(|| text.to_owned());
+    fits.ok_or_else(|| format!("give 1 to {most} bytes, without control characters"))
 }
 
 /// Parses `NAME=FILE`.

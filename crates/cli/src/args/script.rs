@@ -27,6 +27,10 @@ pub(crate) struct Script {
 pub(crate) enum ScriptError {
     #[error("cannot read the script {place}: {source}")]
     Read { place: String, source: io::Error },
+    #[error("{0} is a folder: name a script in it")]
+    Folder(String),
+    #[error("the script {0} contains a NUL byte: it is no text")]
+    Nul(String),
     #[error("the script {0} is empty: there is nothing to run")]
     Empty(String),
     #[error(
@@ -72,6 +76,10 @@ impl Script {
         script_type: Option<ScriptType>,
         args: &[String],
     ) -> Result<Self, ScriptError> {
+        // An open folder could be mistaken for an empty file.
+        if path.is_dir() {
+            return Err(ScriptError::Folder(place(path)));
+        }
         let script_type = script_type.or_else(|| by_extension(path));
         let is_exec = script_type
             .as_ref()
@@ -143,7 +151,7 @@ fn begins_with_shebang(path: &Path) -> bool {
     const MARK: &str = "\u{feff}";
     let mut first = Vec::new();
     let most = MARK.len() as u64 + 2;
-    let read = open(path).and_then(|file| file.take(most).read_to_end(&mut first));
+    let read = File::open(path).and_then(|file| file.take(most).read_to_end(&mut first));
     // Some editors write a byte order mark before it.
     let line = first.strip_prefix(MARK.as_bytes()).unwrap_or(&first);
     read.is_ok() && line.starts_with(b"#!")
@@ -161,7 +169,7 @@ fn text(path: &Path) -> Result<String, ScriptError> {
     let place = place(path);
     let bytes = match path == Path::new("-") {
         true => bounded(io::stdin().lock()),
-        false => open(path).and_then(bounded),
+        false => File::open(path).and_then(bounded),
     };
     let bytes = match bytes {
         Ok(bytes) => bytes,
@@ -175,16 +183,9 @@ fn text(path: &Path) -> Result<String, ScriptError> {
     };
     match text.trim().is_empty() {
         true => Err(ScriptError::Empty(place)),
+        false if text.contains('\0') => Err(ScriptError::Nul(place)),
         false => Ok(text),
     }
-}
-
-fn open(path: &Path) -> io::Result<File> {
-    // An open folder could be mistaken for an empty file.
-    if path.is_dir() {
-        return Err(io::ErrorKind::IsADirectory.into());
-    }
-    File::open(path)
 }
 
 /// Reads at most one byte over the limit.

@@ -33,11 +33,7 @@ const CHANGES: usize = 100;
 /// Prints a link that signs one browser in. Its pages show jobs, queues, workers, dead letters, schedules and flows, and
 /// change them as the actor of this command (docs/dashboard.md). `meshwork supervisor --listen` has the same pages, for
 /// keys of the API.
-///
-///   meshwork dashboard --open
-///   meshwork dashboard --listen 127.0.0.1:8000 --read-only
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct DashboardCommand {
     /// Address of the pages; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9070")]

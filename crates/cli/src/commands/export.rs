@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use meshwork::context::Node;
 use meshwork::{Client, TransferError, Transferred};
+use meshwork_model::number::counted;
 use tempfile::NamedTempFile;
 use tokio::time::Instant;
 
@@ -49,8 +50,11 @@ impl Export {
             note(format_args!("left out: {list} is a list without jobs"));
         }
         note(format_args!(
-            "{} jobs, {} batches, {} schedules and {} settings exported",
-            seen.jobs, seen.batches, seen.schedules, seen.settings
+            "{}, {}, {} and {} exported",
+            counted(seen.jobs, "job"),
+            counted(seen.batches, "batch"),
+            counted(seen.schedules, "schedule"),
+            counted(seen.settings, "setting")
         ));
         if let Some(rest) = left_out(&client).await {
             note(rest);
@@ -103,7 +107,8 @@ async fn left_out(client: &Client) -> Option<String> {
             let (named, many) = (named.collect::<Vec<_>>().join(", "), contexts.len());
             let more = if many > NAMED { ", …" } else { "" };
             Some(format!(
-                "not exported: {many} contexts ({named}{more}), with {what}"
+                "not exported: {} ({named}{more}), with {what}",
+                counted(many, "context")
             ))
         }
         Err(error) => Some(format!("not exported: contexts, with {what} ({error})")),

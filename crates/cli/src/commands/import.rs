@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use meshwork::Target;
 use meshwork_broker::conn::import_aof;
+use meshwork_model::number::counted;
 use serde::Serialize;
 
 use super::export::failed;
@@ -101,6 +102,6 @@ async fn from_aof(context: &mut App, from: &Path) -> Result<Exit, CommandError> 
     for file in &imported.files {
         note(format_args!("read {}", file.display()));
     }
-    note(format_args!("{keys} keys imported"));
+    note(format_args!("{} imported", counted(keys, "key")));
     Ok(Exit::DONE)
 }

@@ -31,11 +31,7 @@ pub(crate) enum KeyCommand {
 ///
 /// A key of no actor calls outside of contexts. A key of an actor calls in contexts, as the roles of the actor allow; outside of
 /// them it has what `meshwork actor grant-node` has given the actor. With --context it calls in that context alone.
-///
-///   meshwork key create deploy --scope user
-///   meshwork key create shop --context 7 --actor 12 --scope user
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Create {
     /// Name of the key, which is part of it
     name: ApiKeyName,

@@ -31,11 +31,7 @@ use crate::scope::ActorArgs;
 ///
 /// In contexts it acts as the actor of the key file. With MESHWORK_API_KEY, a key of the API, the agent has the rights of
 /// that key alone.
-///
-///   meshwork mcp
-///   meshwork mcp --allow-changes
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct McpCommand {
     /// Let agents also create, cancel and retry jobs
     #[arg(long)]

@@ -13,11 +13,7 @@ use crate::scope::ActorArgs;
 /// Call a method of the API on the store, without a server
 ///
 /// Prints the result as JSON. `meshwork rpc rpc.discover` describes all methods.
-///
-///   meshwork rpc job.get '{"id":"order-1"}'
-///   meshwork rpc queue.list
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Rpc {
     /// The method, as in `job.get`
     method: String,

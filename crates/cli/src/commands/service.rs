@@ -12,6 +12,7 @@ use meshwork_broker::Broker;
 use meshwork_broker::doctor::nooble_rights;
 use meshwork_broker::nooble::Nooble;
 use meshwork_model::keys::nooble::{Dialect, service_of};
+use meshwork_model::number::counted;
 use meshwork_model::worker_request::WorkerRequest;
 use serde::Serialize;
 
@@ -209,6 +210,7 @@ impl Listen {
             service = service.context(name);
         }
         let service = service.start().await?;
+        interrupt.holds(&service);
         // Served until the end, so that others can observe the shutdown.
         let store = Broker::new(client.broker().conn().clone(), context.keys());
         let metrics = Metrics::new(&Client::new(store)).worker(service.monitor());
@@ -219,16 +221,19 @@ impl Listen {
             _ = interrupt.heard() => {}
         }
         quiet.until_stop(&interrupt, &[&service]).await;
-        let released = service.stop().await;
+        let released = interrupt.stop(service).await;
         // Reply lists of the scripts' calls would stay until they expire.
         client.close().await;
         if context.out.is_json() {
             let service = self.name();
             context.out.json(&Event::Stopped { service, released })?;
         } else {
-            note(format_args!("stopped; {released} actions released"));
+            note(format_args!(
+                "stopped; {} released",
+                counted(released, "action")
+            ));
         }
-        Ok(Exit::DONE)
+        Ok(interrupt.exit())
     }
 
     /// Checks that the service may read at least one of its queues, since a retry cannot help otherwise. A refused

@@ -16,6 +16,7 @@ use meshwork::metrics::Metrics;
 use meshwork::{Client, Worker};
 use meshwork_model::keys::context::{ContextId, RunnerId};
 use meshwork_model::name::Instance;
+use meshwork_model::number::counted;
 use meshwork_model::route::routes::{InvalidRoutes, Routes};
 use meshwork_model::worker_request::WorkerRequest;
 use serde::Serialize;
@@ -175,6 +176,7 @@ impl Listen {
         }
         let endpoint = self.common.endpoint.bind(self.common.metrics_addr).await?;
         let worker = self.worker(&client)?.start().await?;
+        interrupt.holds(&worker);
         let name = worker.name().to_owned();
         let metrics = Metrics::new(&client).worker(worker.monitor());
         // Served until the end, so that others can observe the shutdown.
@@ -185,9 +187,9 @@ impl Listen {
             _ = interrupt.heard() => {}
         }
         quiet.until_stop(&interrupt, &[&worker]).await;
-        let released = worker.stop().await;
+        let released = interrupt.stop(worker).await;
         stopped(&name, released, context)?;
-        Ok(Exit::DONE)
+        Ok(interrupt.exit())
     }
 
     /// Runs a worker in each of these contexts.
@@ -212,6 +214,7 @@ impl Listen {
                 .await
         });
         let started = interrupt.or(start).await?;
+        started.iter().for_each(|one| interrupt.holds(&one.worker));
         // Metrics of several contexts would have the same names.
         let served = match (endpoint, &started[..]) {
             (Some(endpoint), [one]) => {
@@ -219,7 +222,7 @@ impl Listen {
                 Some(endpoint.serve(metrics, Some(one.worker.monitor())))
             }
             (Some(_), _) => {
-                in_contexts::stop(started).await;
+                in_contexts::stop(started, |worker| interrupt.stop(worker)).await;
                 return Err(CommandError::usage(
                     "--metrics-addr needs a single context: name one with --context",
                 ));
@@ -235,10 +238,10 @@ impl Listen {
         }
         let workers: Vec<_> = started.iter().map(|one| &one.worker).collect();
         quiet.until_stop(&interrupt, &workers).await;
-        for (name, released) in in_contexts::stop(started).await {
+        for (name, released) in in_contexts::stop(started, |worker| interrupt.stop(worker)).await {
             stopped(&name, released, context)?;
         }
-        Ok(Exit::DONE)
+        Ok(interrupt.exit())
     }
 
     /// Runs a worker in each part of the spread queues, also in later ones.
@@ -268,6 +271,7 @@ impl Listen {
         let mut known = 0;
         loop {
             for one in &parts.started[known..] {
+                interrupt.holds(&one.worker);
                 tokio::select! {
                     () = one.worker.registered() => self.tell(one.worker.name(), Some(one), None, context)?,
                     _ = interrupt.heard() => {}
@@ -284,10 +288,12 @@ impl Listen {
                 tracing::warn!(%error, "parts of spread queues");
             }
         }
-        for (name, released) in in_contexts::stop(parts.started).await {
+        for (name, released) in
+            in_contexts::stop(parts.started, |worker| interrupt.stop(worker)).await
+        {
             stopped(&name, released, context)?;
         }
-        Ok(Exit::DONE)
+        Ok(interrupt.exit())
     }
 
     fn concurrency(&self) -> usize {
@@ -362,7 +368,10 @@ fn stopped(worker: &str, released: usize, context: &mut App) -> Result<(), Comma
     if context.out.is_json() {
         context.out.json(&Event::Stopped { worker, released })?;
     } else {
-        note(format_args!("stopped; {released} jobs released"));
+        note(format_args!(
+            "stopped; {} released",
+            counted(released, "job")
+        ));
     }
     Ok(())
 }

@@ -60,7 +60,7 @@ pub(crate) async fn run(context: &mut App, task: Task) -> Result<Exit, CommandEr
         .route;
     let inputs = look_at(&task.files, &interrupt)?;
     let client = interrupt.or(context.client()).await?;
-    let mut ephemeral = EphemeralWorker::ensure(&client, &route, task.tuning).await?;
+    let mut ephemeral = EphemeralWorker::ensure(&client, &interrupt, (&route, task.tuning)).await?;
     let digest = series::digest(&task.script, &task.job_args, &inputs);
     if task.fresh {
         interrupt
@@ -86,7 +86,7 @@ pub(crate) async fn run(context: &mut App, task: Task) -> Result<Exit, CommandEr
     match worked {
         Ok(tally) => conclude(&client, &series, tally).await,
         Err(error) => {
-            if error.exit != Exit::NOT_ENDED {
+            if error.exit != Exit::NOT_ENDED && !interrupt.is_urgent() {
                 abandon(&client, &series, &route, &error).await;
             }
             Err(error)

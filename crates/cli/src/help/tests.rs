@@ -189,3 +189,44 @@ fn the_unit_and_the_container_start_the_same_worker() {
         .try_get_matches_from(split(start.unwrap()))
         .unwrap();
 }
+
+#[test]
+fn the_help_has_the_usage_of_its_command_and_no_example_twice() {
+    for path in all() {
+        let name = ["meshwork"]
+            .into_iter()
+            .chain(path.iter().map(String::as_str));
+        let name = name.collect::<Vec<_>>().join(" ");
+        for option in ["-h", "--help"] {
+            let text = help_of(&path, option);
+            let usage = text.lines().find_map(|line| line.strip_prefix("Usage: "));
+            let rest = usage.and_then(|usage| usage.strip_prefix(&name));
+            let is_own = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+            assert!(is_own, "{name} {option}: {text}");
+            let examples = text.lines().filter(|line| line.starts_with("  meshwork "));
+            let mut examples: Vec<_> = examples.collect();
+            let all = examples.len();
+            examples.sort_unstable();
+            examples.dedup();
+            assert!(
+                all == examples.len() && all <= EXAMPLES,
+                "{name} {option}: {text}"
+            );
+        }
+    }
+}
+
+/// The cuts of the short help leave whole brackets and quotes.
+#[test]
+fn the_short_help_is_cut_between_clauses() {
+    for path in all() {
+        let text = help_of(&path, "-h");
+        for part in text.split("\n\n").filter(|part| part.contains("  -")) {
+            let is_closed = part.matches('(').count() == part.matches(')').count();
+            assert!(
+                is_closed && part.matches('`').count() % 2 == 0,
+                "{path:?}: {part}"
+            );
+        }
+    }
+}

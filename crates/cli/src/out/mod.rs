@@ -4,6 +4,7 @@ pub(crate) mod dashboard;
 mod format;
 pub(crate) mod job_view;
 mod json;
+mod keys;
 pub(crate) mod log_file;
 pub(crate) mod logs;
 mod note;
@@ -22,6 +23,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 
 pub(crate) use format::{ListFormat, format_of, with_format};
+pub(crate) use keys::{Keys, restore, with_keys};
 pub(crate) use note::{note, notes_as_json, script_note, warn};
 pub(crate) use progress::Progress;
 pub(crate) use row::Row;

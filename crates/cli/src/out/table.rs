@@ -15,15 +15,22 @@ const LAST: usize = 22;
 /// Width to which it is cut when nothing else can be spared.
 const LEAST: usize = 8;
 /// Columns that stay in every terminal: what has become of the thing, and when it goes on.
-const KEPT: [&str; 8] = [
-    "state", "status", "error", "result", "outcome", "reason", "next", "next run",
+const KEPT: [&str; 11] = [
+    "state", "status", "error", "result", "outcome", "reason", "next", "next run", "phase",
+    "missing", "running",
 ];
+/// Least width of such a text, in columns: its first word.
+const WORD: usize = 9;
+/// Those that are times.
+const TIMES: [&str; 2] = ["next", "next run"];
+/// Least width of a time, in columns: up to its minute.
+const MINUTE: usize = "2026-11-30T09:00".len();
 /// Columns whose end is cut first: commands take the unique beginning of an id.
 const IDS: [&str; 5] = ["id", "job", "worker", "last job", "public key"];
 /// Least width of an id, in columns; more where ids begin alike.
 const ID: usize = 9;
 /// Columns whose middle is cut next: beginning and end tell names and files apart.
-const NAMES: [&str; 6] = ["file", "name", "queue", "route", "list", "host"];
+const NAMES: [&str; 7] = ["file", "name", "queue", "route", "list", "host", "schedule"];
 /// Least width of a name, in columns.
 const NAME: usize = 13;
 
@@ -122,7 +129,10 @@ impl Table {
                 }
             }
         }
-        self.cut(last, over, LEAST);
+        over -= self.cut(last, over, LEAST);
+        for at in 0..last {
+            over -= self.cut(at, over, self.with_cut_ids(at));
+        }
     }
 
     fn omit(&mut self, at: usize) {
@@ -139,11 +149,12 @@ impl Table {
         let name = self.columns[at].name.to_lowercase();
         let by_beginning = match IDS.contains(&&*name) {
             true => self.unique(at) <= width,
-            false => at + 1 == self.columns.len(),
+            false => at + 1 == self.columns.len() || KEPT.contains(&&*name),
         };
+        let sign = if TIMES.contains(&&*name) { "" } else { "…" };
         for row in &mut self.rows {
             row[at] = match by_beginning {
-                true => truncate_str(&row[at], width, "…").into_owned(),
+                true => truncate_str(&row[at], width, sign).into_owned(),
                 false => cut_middle(&row[at], width),
             };
         }
@@ -171,6 +182,10 @@ impl Table {
         let least = match &*name {
             name if IDS.contains(&name) => self.unique(at).clamp(ID, self.apart),
             name if NAMES.contains(&name) => NAME,
+            name if TIMES.contains(&name) => MINUTE,
+            name if KEPT.contains(&name) && at + 1 < self.columns.len() => WORD,
+            _ if self.columns[at].number => usize::MAX,
+            _ if at == 0 => NAME,
             _ if at + 1 == self.columns.len() => LEAST,
             _ => usize::MAX,
         };
@@ -332,6 +347,77 @@ mod tests {
         );
         assert_eq!(drawn.lines().count(), 2, "{drawn}");
         assert!(table().drawn(None).contains("created"));
+    }
+
+    /// Rows of several lists, whose texts are as long as they can be.
+    #[test]
+    fn states_outcomes_and_next_times_stay_in_every_width() {
+        let lists: [(&[&str], &[&str]); 7] = [
+            (
+                &["name", "rhythm", "zone", "next", "type", ""],
+                &["name", "next", "2026-11-30T09:00", "paused"],
+            ),
+            (
+                &[
+                    "message",
+                    "type",
+                    "status",
+                    "outcome",
+                    "from or to",
+                    "created",
+                    "text",
+                ],
+                &["status", "outcome"],
+            ),
+            (
+                &[
+                    "schedule", "cron", "zone", "job", "next", "last", "runs", "",
+                ],
+                &["2026-11-30T09:00", "paused"],
+            ),
+            (
+                &[
+                    "type",
+                    "phase",
+                    "canonical",
+                    "marked",
+                    "waiting",
+                    "old list",
+                ],
+                &["phase", "paused"],
+            ),
+            (
+                &["type", "group", "jobs", "slots", "state", "id"],
+                &["state", "paused"],
+            ),
+            (
+                &["id", "state", "jobs", "failed", "opened", "name"],
+                &["state", "paused"],
+            ),
+            (
+                &["file", "status", "words", "lines", "error"],
+                &["status", "error", "paused"],
+            ),
+        ];
+        for (names, shown) in lists {
+            for width in [40, 60, 80, 200] {
+                let columns = names.iter().map(|name| Column::text(*name));
+                let mut table = Table::new(columns);
+                for end in ["a", "b"] {
+                    table.row(names.iter().map(|name| match *name {
+                        "next" | "last" | "opened" => "2026-11-30T09:00:00.000+01:00".to_owned(),
+                        "" | "state" | "status" | "phase" => format!("paused {}", "x".repeat(80)),
+                        _ => format!("{}{end}", "a-name-of-100-characters-".repeat(4)),
+                    }));
+                }
+                let drawn = table.drawn(Some(width));
+                let fits = |line: &str| measure_text_width(line) <= width.into();
+                assert!(drawn.lines().all(fits), "{drawn}");
+                for word in shown {
+                    assert!(drawn.contains(word), "{width}: {word}: {drawn}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -211,3 +211,21 @@ on_all_data! {
         two.ended().ok();
     }
 }
+
+/// A URL in the environment is no part of what is to be typed.
+#[test]
+fn a_usage_names_no_option_of_the_environment() {
+    let ground = Ground::url("redis://127.0.0.1:1");
+    for args in [
+        &["job", "show"][..],
+        &["job", "nosuch"],
+        &["queue", "limit", "set"],
+        &["enqueue", "a.rhai", "--nosuch"],
+        &["job", "cancel", "a", "--all"],
+        &["batch", "add"],
+    ] {
+        let said = ground.run(args).exits(2).stderr;
+        assert!(said.contains("Usage: meshwork"), "{args:?}: {said}");
+        assert!(!said.contains("--redis"), "{args:?}: {said}");
+    }
+}

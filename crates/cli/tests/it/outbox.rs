@@ -78,7 +78,7 @@ impl Tables {
     fn use_printed_schema(&self) {
         let schema = self.run(&["schema"]).ok().stdout;
         wait(self.fill(schema));
-        assert!(self.run(&["list"]).ok().stderr.contains("1 rows wait"));
+        assert!(self.run(&["list"]).ok().stderr.contains("1 row waiting"));
     }
 
     fn move_and_list(&self, table: &str) {
@@ -102,7 +102,9 @@ impl Tables {
         });
         relay.signal(Signal::TERM);
         let ended = relay.ended().ok();
-        assert!(ended.stderr.contains("set_aside=1"), "{}", ended.stderr);
+        for words in ["set_aside=1", "`meshwork outbox relay` moves them"] {
+            assert!(ended.stderr.contains(words), "{}", ended.stderr);
+        }
         let listed = self.run(&["list", "--json"]).ok();
         let row = &listed.jsons()[0];
         assert_eq!(
@@ -113,9 +115,13 @@ impl Tables {
             row["error"].as_str().unwrap().contains("cannot be read"),
             "{row}"
         );
-        assert!(listed.stderr.contains("0 rows wait"), "{}", listed.stderr);
+        assert!(
+            listed.stderr.contains("0 rows waiting"),
+            "{}",
+            listed.stderr
+        );
         self.run(&["retry", "bad"]).ok();
-        assert!(self.run(&["list"]).ok().stderr.contains("1 rows wait"));
+        assert!(self.run(&["list"]).ok().stderr.contains("1 row waiting"));
         self.run(&["delete", "bad"]).ok();
         self.run(&["delete", "bad"]).exits(5);
         self.run(&["retry", "--all"]).exits(2);
@@ -234,7 +240,7 @@ fn many_bad_rows_are_one_line() {
     let relay = Running::start(tables.command(&["relay"]));
     eventually("all rows are set aside", || {
         let listed = tables.run(&["list", "--limit", "1"]).ok().stderr;
-        listed.contains("; 1000 are set aside").then_some(())
+        listed.contains("; 1000 set aside").then_some(())
     });
     let said = relay.stop().stderr;
     let lines: Vec<_> = said.lines().filter(|line| line.contains("bad-")).collect();
@@ -256,7 +262,7 @@ fn many_bad_rows_are_one_line() {
         found[1]["what"]
             .as_str()
             .unwrap()
-            .starts_with("1000 rows are set aside"),
+            .starts_with("1000 rows set aside"),
         "{found:?}"
     );
 }
@@ -344,7 +350,7 @@ fn rows_of_other_programs_are_checked() {
         assert!(error.contains(part), "{found:?}");
     }
     assert!(
-        checked.stderr.contains("6 rows, 4 of them wrong"),
+        checked.stderr.contains("6 rows, 4 wrong"),
         "{}",
         checked.stderr
     );

@@ -1,7 +1,7 @@
 //! Output of scripts and foreign names on a terminal, where control characters could do harm, and in a pipe.
 
 use crate::common::pty::in_terminal;
-use crate::common::{Ground, eventually, json, on_all_data};
+use crate::common::{Ground, Running, eventually, json, on_all_data};
 
 /// A command to a terminal, as scripts print it.
 const RED: &str = "\u{1b}[31m";
@@ -134,7 +134,7 @@ on_all_data! {
 }
 
 #[test]
-fn a_dashboard_follows_the_width_and_gives_the_screen_back_at_ctrl_z() {
+fn a_dashboard_follows_the_width_gives_the_screen_back_at_ctrl_z_and_ends_with_q() {
     let Some(ground) = Ground::embedded() else {
         return;
     };
@@ -148,6 +148,7 @@ fn a_dashboard_follows_the_width_and_gives_the_screen_back_at_ctrl_z() {
         return;
     };
     let shown = done.ok().stdout;
+    in_terminal(&watch, &[("queue", "xq")]).unwrap().ok();
     for (code, times) in [("\u{1b}[?1049h", 2), ("\u{1b}[?1049l", 2)] {
         assert_eq!(shown.matches(code).count(), times, "{code:?}: {shown:?}");
     }
@@ -179,40 +180,127 @@ fn a_dumb_terminal_gets_no_escapes() {
     }
 }
 
-on_all_data! {
-    fn what_has_become_of_things_is_shown_in_every_width(ground: &Ground) {
-        let id = "an-id-of-one-hundred-characters-".repeat(4);
-        ground.file("bad.py", "raise ValueError('no light')");
-        for end in ["a", "b"] {
-            let args = ["job", "enqueue", "bad.py", "--id", &format!("{}{end}", &id[..99]), "--retries", "0"];
-            ground.run(&args).ok();
+/// Commands that make things; NAME is as long as names can be, with another end the second time.
+const MADE: [&str; 7] = [
+    "job enqueue bad.py --id NAME-and-as-many-characters-again-for-the-id-of-a-job --retries 0",
+    "schedule add NAME bad.py --every 1h",
+    "batch create --id NAME --name NAME",
+    "key create NAME --scope viewer --expires +90d",
+    "schedule add --protocol bananas NAME count --cron @daily",
+    "queue pause python:group:NAME --create",
+    "queue limit set --protocol bananas NAME --concurrency 2",
+];
+
+/// Things whose ids and names are long: failed, paused, scheduled.
+fn long_things(ground: &Ground) -> Running {
+    let name = "a-name-of-sixty-characters-".repeat(3);
+    let name = &name[..59];
+    ground.file("bad.py", "raise ValueError('no light')");
+    for end in ["a", "b"] {
+        for line in MADE {
+            let line = line.replace("NAME", &format!("{name}{end}"));
+            ground.run(&line.split(' ').collect::<Vec<_>>()).ok();
         }
-        ground.run(&["schedule", "add", &id[..60], "bad.py", "--every", "1h"]).ok();
-        let worker = ground.worker(&["--type", "python"]);
-        eventually("both have failed", || {
-            let all = ground.jobs();
-            all.iter().all(|job| job["state"] == "failed").then_some(())
-        });
-        for columns in ["40", "60", "80", "200"] {
-            for (args, words) in [
-                (&["job", "list"][..], &["failed", "ValueErr"][..]),
-                (&["dead", "list"], &["ValueErr"]),
-                (&["schedule", "list"], &["next"]),
-            ] {
-                let mut command = ground.command(args);
-                command.env("PTY_COLUMNS", columns);
-                let Some(done) = in_terminal(&command, &[]) else { return };
-                let shown = done.ok().stdout;
-                let width: usize = columns.parse().unwrap();
-                let fits = |line: &String| console::measure_text_width(line) <= width;
-                assert!(on_screen(&shown).iter().all(fits), "{columns} {args:?}: {shown}");
-                for word in words {
-                    assert!(shown.contains(word), "{columns} {args:?} {word}: {shown}");
-                }
-            }
-        }
-        worker.stop();
     }
+    ground.run(&["schedule", "pause", &format!("{name}b")]).ok();
+    let jobs = "{a: {script: 'throw 1', type: osis}}";
+    ground.file(
+        "flow.yaml",
+        format!("flow: {}\njobs: {jobs}\n", &name[..50]),
+    );
+    ground.run(&["flow", "run", "flow.yaml"]).exits(1);
+    ground.run(&["flow", "deploy", "flow.yaml"]).ok();
+    let context = ground.run(&["context", "list", "--json"]).ok().json();
+    let context = context["id"].to_string();
+    ground.run(&["message", "send", &context, name]).ok();
+    ground.run(&["runner", "register", "--type", "python"]).ok();
+    let worker = ground.worker(&["--type", "python", "--instance", name]);
+    eventually("both have failed", || {
+        let all = ground.jobs();
+        all.iter().all(|job| job["state"] == "failed").then_some(())
+    });
+    worker
+}
+
+/// Every command that prints a table of things, with the words that stay in each width.
+const LISTS: [(&str, &[&str]); 19] = [
+    ("job list", &["state", "failed", "error", "ValueErr"]),
+    ("dead list", &["reason", "failed", "error", "ValueErr"]),
+    (
+        "dead list --groups",
+        &["reason", "failed", "error", "ValueErr"],
+    ),
+    ("schedule list", &["next", "20", "paused"]),
+    ("batch list", &["state", "open"]),
+    ("worker list", &["type", "python", "state", "id"]),
+    ("queue list", &["queue", "waiting", "paused"]),
+    ("queue limit show", &["queue", "paused"]),
+    ("queue stats --interval 0.5", &["queue", "python"]),
+    ("flow list", &["status", "error", "id", "name"]),
+    ("flow list --deployed", &["name", "actor"]),
+    ("message list", &["message", "status", "outcome"]),
+    ("actor list", &["id", "state", "trusted"]),
+    ("context list", &["id", "layout", "db"]),
+    ("runner list", &["id", "running", "no"]),
+    ("key list", &["name", "expires", "20"]),
+    ("runtime list", &["type", "missing"]),
+    ("schedule list --protocol bananas", &["next", "20", "T"]),
+    (
+        "queue limit show --protocol bananas",
+        &["route", "set", "concurrency 2"],
+    ),
+];
+
+#[test]
+fn what_has_become_of_things_is_shown_in_every_width() {
+    let Some(ground) = Ground::redis() else {
+        return;
+    };
+    let worker = long_things(&ground);
+    let ground = &ground;
+    let shown_in = |columns: &str, args: &str| {
+        let mut command = ground.command(&args.split(' ').collect::<Vec<_>>());
+        command.env("PTY_COLUMNS", columns);
+        in_terminal(&command, &[]).map(|done| done.ok().stdout)
+    };
+    std::thread::scope(|threads| {
+        for columns in ["40", "60", "80", "200"] {
+            let shown_in = &shown_in;
+            threads.spawn(move || {
+                for (args, words) in LISTS {
+                    let Some(shown) = shown_in(columns, args) else {
+                        return;
+                    };
+                    let width: usize = columns.parse().unwrap();
+                    let fits = |line: &String| console::measure_text_width(line) <= width;
+                    assert!(
+                        on_screen(&shown).iter().all(fits),
+                        "{columns} {args}: {shown}"
+                    );
+                    for word in words {
+                        assert!(shown.contains(word), "{columns} {args} {word}: {shown}");
+                    }
+                }
+            });
+        }
+    });
+    worker.stop();
+}
+
+#[test]
+fn q_ends_the_watch_of_a_batch() {
+    let Some(ground) = Ground::embedded() else {
+        return;
+    };
+    ground.file("one.rhai", "1");
+    ground.run(&["batch", "create", "--id", "b"]).ok();
+    ground.run(&["batch", "add", "b", "one.rhai"]).ok();
+    let watch = ground.command(&["batch", "status", "b", "--watch"]);
+    let Some(done) = in_terminal(&watch, &[("0/1", "q")]) else {
+        return;
+    };
+    let done = done.exits(130);
+    assert!(done.stdout.contains("batch b goes on"), "{done:?}");
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod export;
 mod import;
 
 use meshwork_model::export::{BadItem, VERSION};
+use meshwork_model::number::counted;
 
 /// Greatest length of a line, in bytes: the largest record with each byte escaped, and the rest.
 const MAX_LINE: u64 = 320 * 1024 * 1024;
@@ -39,7 +40,8 @@ pub struct Transferred {
 pub enum TransferError {
     /// Jobs are running.
     #[error(
-        "{count} jobs are running, and one that runs cannot be exported: stop the workers, or wait for the jobs with --wait"
+        "the store has {}, and one that runs cannot be exported: stop the workers, or wait for the jobs with --wait",
+        counted(*count, "running job")
     )]
     Running {
         /// Number of running jobs.

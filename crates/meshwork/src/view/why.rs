@@ -39,6 +39,15 @@ impl<'a> WhyView<'a> {
             waits,
         }
     }
+
+    /// Gives the cause for which a flow skipped the job, if it did ([`Client::why_skipped`](crate::Client::why_skipped)).
+    #[must_use]
+    pub fn skipped(mut self, cause: Option<String>) -> Self {
+        if let Some(cause) = cause {
+            self.reasons = vec![format!("it was skipped: {cause}")];
+        }
+        self
+    }
 }
 
 fn reasons(job: &Job, waits: &[WaitReason], queue_name: impl Fn(&str) -> String) -> Vec<String> {

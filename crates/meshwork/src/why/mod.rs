@@ -62,6 +62,28 @@ impl Client {
         Ok(reasons)
     }
 
+    /// Returns why the flow of a finished job skipped it, for people; `None` for all other jobs.
+    ///
+    /// # Errors
+    /// A call to the server fails.
+    #[cfg(feature = "scripts")]
+    #[boxed]
+    pub async fn why_skipped(&self, job: &Job) -> Result<Option<String>, Error> {
+        let is_finished = job.status() == Some(Status::Finished);
+        // A job that was begun was not skipped.
+        let flow = job.flow.filter(|_| is_finished && job.started_ms.is_none());
+        let flows = flow.map(|flow| (FlowClient::new(self.broker()), flow));
+        let Some((Ok(flows), flow)) = flows else {
+            return Ok(None);
+        };
+        match of_flow::skipped(&flows, FlowId(flow), &job.id).await {
+            Ok(cause) => Ok(cause),
+            Err(FlowError::Broker(error)) => Err(error.into()),
+            // The flow is gone by now.
+            Err(_) => Ok(None),
+        }
+    }
+
     /// Returns what the flow of a job waits for; `None` if the job is in no flow, or its queue and workers decide.
     #[cfg(feature = "scripts")]
     async fn of_flow(&self, job: &Job) -> Result<Option<Vec<WaitReason>>, Error> {

@@ -6,6 +6,7 @@ use meshwork_model::state::State;
 use meshwork_model::time;
 
 use super::WaitReason;
+use crate::flow::expr::asks_for_failure;
 use crate::flow::{FlowClient, FlowError, FlowView, JobView};
 
 /// Returns what a job waits for, with jobs of the plan in its place; `None` if the plan keeps it from nothing, and if it is
@@ -33,6 +34,57 @@ pub(super) async fn waits(
         reasons.push(WaitReason::Step { flow: id.0 });
     }
     Ok(Some(reasons))
+}
+
+/// Returns why a job was skipped, or an item of one; `None` if it was not.
+///
+/// # Errors
+/// The flow does not exist or has no plan, or a call to the server fails.
+pub(super) async fn skipped(
+    flows: &FlowClient,
+    id: FlowId,
+    job: &str,
+) -> Result<Option<String>, FlowError> {
+    let plan = flows.plan(id).await?;
+    let view = flows.status(id).await?;
+    let is_item = |of: &JobView| {
+        let mut items = of.items.iter();
+        items.any(|it| it.status == "skipped" && it.id.as_deref() == Some(job))
+    };
+    let mut jobs = plan.jobs.iter().zip(&view.jobs);
+    let of = jobs.find(|(_, of)| of.status == "skipped" && of.id == job || is_item(of));
+    Ok(of.map(|of| cause(&plan, &view, of)))
+}
+
+/// Returns the cause of a skip, by the rules of a run.
+fn cause(plan: &Plan, view: &FlowView, (node, of): (&Node, &JobView)) -> String {
+    let all = || plan.jobs.iter().zip(&view.jobs);
+    let has_failed =
+        |(node, of): &(&Node, &JobView)| of.status == "error" && !node.continue_on_failure;
+    let needs = || all().filter(|(other, _)| node.needs.contains(&other.name));
+    let condition = node.condition.as_ref();
+    let bears_failure = condition.is_some_and(asks_for_failure);
+    if let Some((_, failed)) = needs().find(has_failed).filter(|_| !bears_failure) {
+        return format!("its prerequisite {} failed", failed.name);
+    }
+    // A failure that came later did not skip it.
+    let before = |failed: &JobView| failed.ended_at <= of.ended_at;
+    let mut halting = all()
+        .filter(has_failed)
+        .filter(|(_, failed)| before(failed));
+    if let Some((_, failed)) = halting.next().filter(|_| plan.fail_fast && !bears_failure) {
+        return format!("job {} of its flow failed", failed.name);
+    }
+    match condition {
+        Some(condition) => format!("its `if` was false: {}", condition.text),
+        None => {
+            let names: Vec<_> = needs().map(|(_, need)| need.name.as_str()).collect();
+            format!(
+                "all of its prerequisites were skipped: {}",
+                names.join(", ")
+            )
+        }
+    }
 }
 
 /// Returns true for the status of a job or item that has not ended.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use meshwork_model::number::counted;
 use meshwork_model::time;
 use serde::Serialize;
 
@@ -348,8 +349,11 @@ impl WaitReason {
     fn worker(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Busy { workers, slots } => {
-                let of = if *workers == 1 { "worker" } else { "workers" };
-                write!(f, "all {slots} slots of {workers} {of} are busy")
+                let of = counted(*workers, "worker");
+                match *slots {
+                    1 => write!(f, "the slot of {of} is busy"),
+                    slots => write!(f, "all {slots} slots of {of} are busy"),
+                }
             }
             Self::Prefetched { worker } => {
                 write!(f, "worker {worker} has prefetched it, and runs other jobs")

@@ -1,7 +1,7 @@
 //! JSON-RPC 2.0 over any transport: decodes requests and batches, and writes the responses.
 
-use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -22,6 +22,15 @@ pub(crate) trait Handler: Sync {
         method: &'a str,
         params: Option<&'a RawValue>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, Failure>>;
+
+    /// Returns the answer to a request, also to one of a batch; `None` if its client cancelled it.
+    fn unless_cancelled<'a>(
+        &'a self,
+        _id: &'a RawValue,
+        run: BoxFuture<'a, Result<Box<RawValue>, Failure>>,
+    ) -> BoxFuture<'a, Option<Result<Box<RawValue>, Failure>>> {
+        run.map(Some).boxed()
+    }
 }
 
 /// Error of a request: its number and message, and what a transport adds.
@@ -102,7 +111,7 @@ impl From<ApiError> for Failure {
     }
 }
 
-/// Answers a text; `None` if it has notifications only.
+/// Answers a text; `None` if it has notifications and cancelled requests only.
 pub(crate) async fn answer(handler: &dyn Handler, text: &[u8]) -> Option<String> {
     let write = |response: &Response| serde_json::to_string(response).unwrap_or_default();
     if !is_batch(text) {
@@ -154,7 +163,7 @@ fn no_json(error: &serde_json::Error) -> ApiError {
     ApiError::new(Code::ParseError, format!("the request is no JSON: {error}"))
 }
 
-/// Answers one request; `None` for a notification.
+/// Answers one request; `None` for a notification, and for a request that was cancelled.
 async fn one(handler: &dyn Handler, text: &RawValue) -> Option<Response> {
     let request: Request = match serde_json::from_str(text.get()) {
         Ok(request) => request,
@@ -168,10 +177,14 @@ async fn one(handler: &dyn Handler, text: &RawValue) -> Option<Response> {
             id.filter(|_| is_id),
         ));
     }
-    let answer = handler
-        .run(&request.method, request.params.as_deref())
-        .await;
-    id.map(|id| Response::new(answer, Some(id)))
+    let run = handler.run(&request.method, request.params.as_deref());
+    let Some(id) = id else {
+        // Nobody gets the answer to a notification.
+        run.await.ok();
+        return None;
+    };
+    let answer = handler.unless_cancelled(&id, run).await?;
+    Some(Response::new(answer, Some(id)))
 }
 
 fn no_request() -> ApiError {

@@ -23,6 +23,7 @@ use super::{Agent, Desk, MODERN, UnderWay, WITH_HANDSHAKE};
 use crate::api::holder::holder;
 use crate::api::http::answers::{self, Answer};
 use crate::api::http::{Problem, json, rest, stream};
+use crate::api::rpc::answer;
 use crate::api::{Access, Api, ApiError, Call, Code};
 use crate::http::Closing;
 use crate::http::guard::{Holder, Permit, Share};
@@ -94,7 +95,7 @@ impl Post {
             session: &self.session,
             notices: self.notices.clone(),
         };
-        agent.answered(text).await
+        answer(&agent, text).await
     }
 }
 

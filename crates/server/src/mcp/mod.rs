@@ -20,7 +20,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use tokio::sync::{Semaphore, mpsc, watch};
 
-use crate::api::rpc::{Failure, Handler, answer, no_method, notification};
+use crate::api::rpc::{Failure, Handler, no_method, notification};
 use crate::api::{ApiError, Call, Code, Method, Params, Progress, READ_JOBS};
 use data::Data;
 pub use http::routes;
@@ -88,12 +88,6 @@ struct Given {
     request_id: Option<Value>,
 }
 
-/// The id of a request.
-#[derive(Debug, Deserialize)]
-struct Named {
-    id: Option<Value>,
-}
-
 impl Handler for Agent<'_> {
     fn run<'a>(
         &'a self,
@@ -123,6 +117,16 @@ impl Handler for Agent<'_> {
         }
         .boxed()
     }
+
+    fn unless_cancelled<'a>(
+        &'a self,
+        id: &'a RawValue,
+        run: BoxFuture<'a, Result<Box<RawValue>, Failure>>,
+    ) -> BoxFuture<'a, Option<Result<Box<RawValue>, Failure>>> {
+        let id: Value = serde_json::from_str(id.get()).unwrap_or_default();
+        let begun = self.under_way.begin(self.name_of(&id));
+        begun.unless_cancelled(run.map(Some)).boxed()
+    }
 }
 
 /// Returns true for a request of the revision without a handshake.
@@ -143,21 +147,6 @@ fn server() -> Value {
 }
 
 impl Agent<'_> {
-    /// Answers a text; `None` for notifications, and for a request that was cancelled.
-    async fn answered(&self, text: &[u8]) -> Option<String> {
-        // Batches, which one old revision has, cannot be cancelled.
-        let id = serde_json::from_slice::<Named>(text)
-            .ok()
-            .and_then(|it| it.id);
-        match id {
-            Some(id) => {
-                let begun = self.under_way.begin(self.name_of(&id));
-                begun.unless_cancelled(answer(self, text)).await
-            }
-            None => answer(self, text).await,
-        }
-    }
-
     fn name_of(&self, id: &Value) -> String {
         format!("{}{id}", self.session)
     }

@@ -160,7 +160,7 @@ impl<H: Host> Mcp<H> {
                     Line::Whole => {
                         let text = std::mem::take(&mut line);
                         if messages.len() < MESSAGES {
-                            messages.push(async move { agent.answered(&text).await });
+                            messages.push(async move { answer(agent, &text).await });
                             None
                         } else {
                             answer(&Full, &text).await

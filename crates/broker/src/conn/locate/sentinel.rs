@@ -6,7 +6,9 @@ use redis::aio::MultiplexedConnection;
 use redis::{ConnectionAddr, ErrorKind, RedisError, RedisResult, Value};
 
 use super::super::dial::{Dial, beside};
+use super::super::stranger::stranger;
 use super::{ASK_TIMEOUT, ask};
+use crate::error::is_unknown_command;
 
 /// Description of the error of a sentinel that refuses the credentials. The server's own error has another remedy.
 pub(in super::super) const REFUSED: &str = "the sentinel refuses the credentials";
@@ -67,6 +69,12 @@ impl Sentinel {
             let login = matches!(error.code(), Some("WRONGPASS" | "NOAUTH" | "NOPERM"));
             if login || error.kind() == ErrorKind::AuthenticationFailed {
                 return (ErrorKind::AuthenticationFailed, REFUSED, error.to_string()).into();
+            }
+            if is_unknown_command(&error) {
+                return stranger(format!(
+                    "{node} is a server and no sentinel: give the addresses of sentinels, usually with port 26379, or write \
+                     redis:// for the server itself"
+                ));
             }
             error
         })

@@ -17,12 +17,7 @@ use crate::passphrase::NewPassphrase;
 /// Create an actor with a new key, and print its number
 ///
 /// The secret key goes into the key file (mode 0600). Everybody who can read the file can act as that actor.
-///
-///   meshwork actor create
-///   meshwork actor create --key bob.key --id 12
-///   meshwork actor create --passphrase-prompt
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Create {
     /// Number of the actor [default: the next free one]
     #[arg(long, value_name = "N")]
@@ -63,11 +58,7 @@ async fn node(context: &App) -> Result<Node, CommandError> {
 }
 
 /// Register the public key of another actor, and print its number on this node
-///
-///   meshwork actor trust 3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c
-///   meshwork actor trust bob.key
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Trust {
     /// Public key in 64 hexadecimal digits, or a key file
     #[arg(value_name = "KEY")]
@@ -100,10 +91,7 @@ impl Trust {
 ///
 /// The new key goes into the key file, encrypted with the same passphrase as the old one, if any. The old key stays
 /// beside it, in a file that ends with .old.
-///
-///   meshwork actor rotate
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Rotate {
     #[command(flatten)]
     identity: IdentityArgs,
@@ -139,10 +127,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 /// Revoke all keys of an actor, at once and permanently
 ///
 /// Its keys of the API, its sockets, streams and sessions of pages end within a second.
-///
-///   meshwork actor revoke 12
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Revoke {
     /// Number of the actor
     #[arg(value_name = "ACTOR")]

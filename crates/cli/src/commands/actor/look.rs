@@ -30,11 +30,7 @@ impl List {
 }
 
 /// Show an actor; without a number, the actor of the key file
-///
-///   meshwork actor show
-///   meshwork actor show 12 --json
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Show {
     /// Number of the actor
     #[arg(value_name = "ACTOR")]

@@ -13,8 +13,9 @@ use crate::app::App;
 use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::interrupt::Interrupt;
 use crate::out::job_view;
-use crate::out::{Out, Progress};
+use crate::out::{Out, Progress, with_keys};
 
 /// Show the state of a batch
 #[derive(Debug, clap::Args)]
@@ -22,7 +23,7 @@ pub(crate) struct StatusOf {
     /// The batch's id
     #[arg(value_name = "BATCH")]
     batch: BatchId,
-    /// Show the progress until the batch has ended; exits with 1 if it has not succeeded
+    /// Show the progress until the batch has ended, or until Ctrl-C or q; exits with 1 if it has not succeeded
     #[arg(long)]
     watch: bool,
     /// Longest time to watch, in seconds [default: 7 days]
@@ -46,7 +47,10 @@ impl StatusOf {
                 bar.show((status.succeeded + status.failed) as usize);
                 drawn = Some((all, bar));
             };
-            batch.wait(patience, draw).await?
+            let id = &self.batch;
+            let how = format!("batch {id} goes on: `meshwork batch status {id} --watch` shows it");
+            let ended = with_keys(batch.wait(patience, draw));
+            Interrupt::listen_quietly()?.or_detach(ended, how).await?
         } else {
             batch.status().await?
         };

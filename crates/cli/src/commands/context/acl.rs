@@ -40,11 +40,7 @@ impl From<UserArg> for AclUser {
 /// Needs Valkey 9.1 or newer, or Redis 7.0 or newer with a context in the layout `prefix`. The password is printed
 /// once; the server stores its SHA-256. An existing user gets a new password and the rules of this release.
 /// docs/permissions.md lists the rights.
-///
-///   meshwork context acl 7 executor
-///   meshwork context acl 7 executor --delete
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Acl {
     /// The context
     context: ContextId,

@@ -26,13 +26,7 @@ const SHOWN: usize = 200;
 /// Show the changes of a context, or its refused requests, with their actors
 ///
 /// Refused requests are counted: --refused shows a row for each actor and minute, with the reason of the last one.
-///
-///   meshwork context audit 7
-///   meshwork context audit 7 --refused
-///   meshwork context audit 7 -f --json
-///   meshwork context audit 7 -f --to audit.jsonl
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Audit {
     /// The context [default: the only one of the node]
     #[arg(value_name = "CONTEXT")]

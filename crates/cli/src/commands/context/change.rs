@@ -15,13 +15,7 @@ use crate::identity::IdentityArgs;
 use crate::out::note;
 
 /// Create a context, with you as its admin and executor, and print its number
-///
-///   meshwork context create
-///   meshwork context create --id 7
-///   meshwork context create --id 1000 --layout prefix
-///   meshwork context create --near 7
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Create {
     /// Number of the context, at least 1 [default: the next free one; on a Cluster, of the node with the fewest contexts]
     #[arg(long, value_name = "N", conflicts_with_all = ["near", "node"])]
@@ -90,10 +84,7 @@ impl From<RoleArg> for Role {
 }
 
 /// Give an actor a role in a context
-///
-///   meshwork context grant 7 reader 12
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Grant {
     /// The context
     context: ContextId,
@@ -117,11 +108,7 @@ impl Grant {
 /// Take a role from an actor
 ///
 /// Users of the server are not actors: --acl deletes the context's user of that role too, which closes its connections.
-///
-///   meshwork context revoke 7 reader 12
-///   meshwork context revoke 7 executor 12 --acl
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Revoke {
     /// The context
     context: ContextId,
@@ -157,11 +144,7 @@ impl Revoke {
 }
 
 /// Change the settings of a context
-///
-///   meshwork context set 7 --unsigned refuse
-///   meshwork context set 7 --sandbox standard
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 #[group(required = true, multiple = true, args = ["unsigned", "sandbox"])]
 pub(crate) struct Set {
     /// The context

@@ -44,10 +44,7 @@ impl Row for Listed {
 }
 
 /// Show the roles of the actors in a context
-///
-///   meshwork context show 7 --json
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Show {
     /// The context [default: the only one of the node]
     #[arg(value_name = "CONTEXT")]

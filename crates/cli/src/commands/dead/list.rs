@@ -9,6 +9,7 @@ use crate::args::filter::Select;
 use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::known_queue::need_in;
 use crate::out::{Column, Row, note};
 
 /// Greatest number of letters that are grouped, about.
@@ -88,6 +89,7 @@ impl Row for DeadLetterView<'_> {
 
 impl List {
     pub(super) async fn run(&self, context: &mut App, store: &Store) -> Result<Exit, CommandError> {
+        need_in(context, store, self.select.queue()).await?;
         let filter = self.select.filter(store, false).await?;
         let limit = self.limit as usize;
         if self.groups {

@@ -56,6 +56,10 @@ fn remedy(fault: &str) -> &'static str {
         ),
         ("NOPERM", "give the user the rights of docs/operations.md"),
         (
+            "does not have the command",
+            "give the server all its commands: remove rename-command from its configuration",
+        ),
+        (
             "nknown command",
             "give the server all its commands: remove rename-command from its configuration",
         ),

@@ -1,11 +1,14 @@
 //! `meshwork flow check`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use meshwork::flow::{self, FlowFault, Given, Plan};
 use meshwork_model::access::{Object, Operation};
+use meshwork_model::number::counted;
 use meshwork_ops::warnings;
 use serde::Serialize;
+use tokio::time::timeout;
 
 use crate::app::App;
 use crate::error::CommandError;
@@ -15,8 +18,8 @@ use crate::out::warn;
 
 /// Check a flow's file: its form, names, cycles, expressions and scripts
 ///
-/// Looks up which types of scripts have a worker in the context, unless --offline is given. Exits with 2 if there is a
-/// fault.
+/// Needs no server and no key. Looks up which types of scripts have a worker in the context if both are there, unless
+/// --offline is given. Exits with 2 if there is a fault.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Check {
     /// The file: YAML, or TOML if its name ends with .toml
@@ -30,6 +33,9 @@ pub(crate) struct Check {
     #[command(flatten)]
     place: ContextArgs,
 }
+
+/// Longest time to look up workers.
+const LOOK: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Serialize)]
 struct Report<'a> {
@@ -73,7 +79,15 @@ impl Check {
         warnings.extend(flow::not_runnable(&plan));
         warnings.extend(flow::expr::hints(&plan).into_iter().map(hint));
         if !self.offline {
-            warnings.extend(without_worker(&plan, &self.place, context).await?);
+            // One try: a check is made while the server is away, too.
+            context.place.connect_timeout = Duration::ZERO;
+            let found = timeout(LOOK, without_worker(&plan, &self.place, context));
+            let late = |_| Err(CommandError::new(Exit::SERVER, "no answer"));
+            match found.await.unwrap_or_else(late) {
+                Ok(found) => warnings.extend(found),
+                Err(error) if self.place.context.is_some() => return Err(error),
+                Err(error) => warnings.push(format!("workers were not looked up: {error}")),
+            }
         }
         if context.out.is_json() {
             let (flow, faults) = (Some(plan.name.as_str()), Vec::new());
@@ -87,10 +101,7 @@ impl Check {
             return Ok(Exit::DONE);
         }
         warn(&warnings);
-        let jobs = match plan.total_jobs() {
-            1 => "1 job".to_owned(),
-            jobs => format!("{jobs} jobs"),
-        };
+        let jobs = counted(plan.total_jobs(), "job");
         context
             .out
             .line(format_args!("{}: {jobs}, no faults", plan.name))?;
@@ -134,7 +145,9 @@ async fn without_worker(
     let Some(handle) = place.existing(context).await? else {
         return Ok(warnings::of_plan(None, plan).await?);
     };
-    let (_, me) = place.identity.open(context).await?;
+    let Some(me) = place.identity.find(&context.client().await?).await? else {
+        return Ok(Vec::new());
+    };
     let client = handle.client(&me, Object::Queue, Operation::Read).await?;
     Ok(warnings::of_plan(Some((&client, handle.id())), plan).await?)
 }

@@ -6,11 +6,34 @@ use console::Term;
 use meshwork::flow::graph;
 use meshwork::flow::{FlowView, JobView, Plan};
 use meshwork_model::flow::{Dag, JobState};
+use meshwork_model::keys::context::FlowId;
 
-use crate::out::{can_draw, note, one_line};
+use super::place::Place;
+use crate::error::CommandError;
+use crate::interrupt::Interrupt;
+use crate::out::{can_draw, note, one_line, with_keys};
+
+/// Shows the progress of a flow until it has ended. An interruption ends the command, not the flow, and prints how to go on.
+///
+/// # Errors
+/// The command was interrupted, or the server refuses a call.
+pub(super) async fn watch(
+    place: &Place,
+    (id, plan): (FlowId, &Plan),
+    interrupt: &Interrupt,
+) -> Result<FlowView, CommandError> {
+    let context = place.flows.context();
+    let how = format!(
+        "workers of the context continue flow {id}: `meshwork worker --context {context}` starts one, `meshwork flow status {id} \
+         --wait` shows it, `meshwork flow cancel {id}` cancels it"
+    );
+    let mut live = Live::new(plan);
+    let ended = with_keys(place.flows.wait(id, |view| live.show(view)));
+    interrupt.or_detach(ended, how).await
+}
 
 /// Progress display.
-pub(super) struct Live {
+struct Live {
     plan: Plan,
     /// None: output is disabled.
     term: Option<Term>,
@@ -19,7 +42,7 @@ pub(super) struct Live {
 }
 
 impl Live {
-    pub(super) fn new(plan: &Plan) -> Self {
+    fn new(plan: &Plan) -> Self {
         let terminal = can_draw(&std::io::stderr());
         Self {
             plan: plan.clone(),
@@ -30,7 +53,7 @@ impl Live {
     }
 
     /// Shows a state.
-    pub(super) fn show(&mut self, view: &FlowView) {
+    fn show(&mut self, view: &FlowView) {
         match self.term.clone() {
             Some(term) => self.draw(&term, view),
             None => self.tell(view),
@@ -168,7 +191,7 @@ fn state(job: &JobView) -> String {
 
 #[cfg(test)]
 mod tests {
-    use meshwork::flow::{Flow, FlowId, Task};
+    use meshwork::flow::{Flow, Task};
 
     use super::*;
 

@@ -13,6 +13,7 @@ use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
+use crate::interrupt::Interrupt;
 use crate::out::{Column, Row, indented};
 
 /// List flows, the last submitted first
@@ -114,7 +115,7 @@ impl Row for Line {
 pub(crate) struct Status {
     /// Number of the flow
     id: FlowId,
-    /// Wait until the flow has ended; the exit code is its outcome
+    /// Wait until the flow has ended, or until Ctrl-C or q; the exit code is its outcome
     #[arg(long)]
     wait: bool,
     /// Show when the jobs ran: a bar for each, from its start to its end
@@ -129,9 +130,8 @@ impl Status {
         let place = Place::open(&self.place, context).await?;
         let plan = place.flows.plan(self.id).await?;
         if self.wait {
-            let mut live = live::Live::new(&plan);
-            let view = place.flows.wait(self.id, |view| live.show(view)).await?;
-            drop(live);
+            let interrupt = Interrupt::listen_quietly()?;
+            let view = live::watch(&place, (self.id, &plan), &interrupt).await?;
             return super::run::print(&view, context);
         }
         let view = place.flows.status(self.id).await?;

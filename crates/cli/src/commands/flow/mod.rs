@@ -5,7 +5,6 @@ pub(super) mod check;
 mod dag;
 mod deploy;
 mod graph;
-mod interrupted;
 mod live;
 mod logs;
 mod look;

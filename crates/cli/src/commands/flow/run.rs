@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use meshwork::flow::{FlowView, Plan};
 use meshwork::{Client, Worker, WorkerHandle, runtime};
 use meshwork_model::flow::Work;
@@ -13,21 +14,21 @@ use meshwork_model::name::{Group, ScriptType};
 use meshwork_model::route::Route;
 use serde::Serialize;
 
-use super::interrupted;
+use super::live;
 use super::place::{InputArgs, NewPlace, Place, Source};
 use crate::app::App;
 use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, tell_released};
 use crate::out::{note, warn};
 
 /// Submit a flow and show its progress, until it has ended
 ///
 /// Runs scripts in this process too, for types without a worker. If the process is killed, workers of the context
 /// continue the flow. Draws a tree on a terminal, else prints a line for each change; then prints the outputs, or with
-/// --json one object with outputs and results. Exits with 0 if the flow finished, else with 1. Ctrl-C on a terminal
-/// offers to detach or to cancel; without a terminal it detaches.
+/// --json one object with outputs and results. Exits with 0 if the flow finished, else with 1. Ctrl-C detaches: workers of
+/// the context continue the flow, and the command prints how to show and to cancel it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Run {
     /// The file: YAML, or TOML if its name ends with .toml. Or the name of a deployed flow
@@ -116,10 +117,10 @@ pub(super) async fn follow(
 ) -> Result<Exit, CommandError> {
     let stepper = place.stepper()?;
     let workers = workers(&place.client, plan, slots).await?;
-    let ended = interrupted::wait(place, (id, plan), interrupt).await;
-    for worker in workers {
-        worker.stop().await;
-    }
+    workers.iter().for_each(|worker| interrupt.holds(worker));
+    let ended = live::watch(place, (id, plan), interrupt).await;
+    let released = join_all(workers.into_iter().map(|worker| interrupt.stop(worker))).await;
+    tell_released(released.iter().sum());
     stepper.stop().await;
     print(&ended?, context)
 }

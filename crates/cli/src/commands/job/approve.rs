@@ -8,10 +8,7 @@ use crate::exit::Exit;
 /// Open a gate of a context permanently: jobs that wait for the gate may run
 ///
 /// A gate is a word in `prerequisites` of a job that is not a key. Requires --context.
-///
-///   meshwork job approve budget --context 7
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Approve {
     /// Name of the gate
     #[arg(value_name = "GATE")]

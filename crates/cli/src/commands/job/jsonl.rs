@@ -6,6 +6,7 @@ use std::path::Path;
 use meshwork::{Client, Enqueued, JobRequest};
 use meshwork_model::job::NewJob;
 use meshwork_model::name::{BatchId, NameError};
+use meshwork_model::number::counted;
 use meshwork_model::read;
 use meshwork_model::schedule::zone::Zone;
 use meshwork_model::spec::{JobSpec, SpecPlace};
@@ -116,7 +117,7 @@ pub(super) async fn submit(context: &mut App, path: &Path, all: All) -> Result<E
     }
     sender.send(context).await?;
     let (stored, sent) = (sender.stored, sender.sent);
-    note(format_args!("{stored} of {sent} jobs stored"));
+    note(format_args!("{stored} of {} stored", counted(sent, "job")));
     Ok(sender.exit)
 }
 

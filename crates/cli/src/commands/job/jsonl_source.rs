@@ -12,6 +12,9 @@ const MAX_LINE: u64 = 128 * 1024 * 1024;
 /// Greatest number of bytes of stdin, which are kept in memory since they are read twice.
 const MAX_STDIN: u64 = 1024 * 1024 * 1024;
 
+/// Byte order mark of UTF-8.
+const MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// Errors of lines; nothing was enqueued.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum JsonlError {
@@ -73,13 +76,19 @@ impl Source {
     }
 
     pub(super) fn lines(&self) -> Result<Box<dyn BufRead + Send + '_>, JsonlError> {
-        match &self.stdin {
-            Some(bytes) => Ok(Box::new(Cursor::new(bytes))),
+        let mut lines: Box<dyn BufRead + Send + '_> = match &self.stdin {
+            Some(bytes) => Box::new(Cursor::new(bytes)),
             None => {
                 let file = File::open(&self.place).map_err(|source| self.unread(source))?;
-                Ok(Box::new(BufReader::new(file)))
+                Box::new(BufReader::new(file))
             }
+        };
+        let begin = lines.fill_buf().map_err(|source| self.unread(source))?;
+        // Some editors write a byte order mark.
+        if begin.starts_with(MARK) {
+            lines.consume(MARK.len());
         }
+        Ok(lines)
     }
 
     fn unread(&self, source: io::Error) -> JsonlError {

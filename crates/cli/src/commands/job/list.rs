@@ -13,6 +13,7 @@ use crate::args::filter::Select;
 use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::known_queue::need_in;
 use crate::listing::{Cursor, First, Rank};
 use crate::out::note;
 
@@ -75,6 +76,7 @@ fn ended(job: &Job) -> Option<u64> {
 impl List {
     pub(super) async fn run(&self, context: &mut App, store: &Store) -> Result<Exit, CommandError> {
         let client = &store.client;
+        need_in(context, store, self.select.queue()).await?;
         let mut filter = self.select.filter(store, false).await?;
         filter.parent = self.parent.clone();
         let (limit, cursor) = (self.limit, self.cursor.clone());

@@ -8,6 +8,7 @@ use meshwork::context::{Identity, Node};
 use meshwork::spread::{Spread, SpreadName};
 use meshwork_model::keys::context::ContextKeys;
 use meshwork_model::name::JobId;
+use meshwork_model::number::counted;
 use meshwork_ops::warnings;
 use serde::Serialize;
 
@@ -150,7 +151,11 @@ pub(super) async fn enqueue_lines(
         }
     }
     exit = exit.or(sent.send(context, &target, batch).await?);
-    note(format_args!("{} of {} jobs stored", sent.stored, sent.all));
+    note(format_args!(
+        "{} of {} stored",
+        sent.stored,
+        counted(sent.all, "job")
+    ));
     Ok(exit)
 }
 

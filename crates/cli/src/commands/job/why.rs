@@ -26,6 +26,7 @@ impl Why {
         let state = state.into_iter().next().flatten();
         let waits = client.why(&job).await?;
         let why = WhyView::new(&job, state, &waits, |queue| context.queue_name(queue));
+        let why = why.skipped(client.why_skipped(&job).await?);
         if context.out.is_json() {
             context.out.json(&why)?;
             return Ok(Exit::DONE);

@@ -18,11 +18,7 @@ const DAY: u64 = 24 * 3600;
 /// Print the signed card of this node, for the owners of other nodes
 ///
 /// The card has the name of the node, its public key and that of its Mycelium daemon. The first call creates the key file.
-///
-///   meshwork mesh card > alice.card
-///   meshwork mesh card --days 30 --old-key node.key.old
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Card {
     /// Days until the card expires, 1 to 730
     #[arg(long, value_name = "N", default_value_t = 365, value_parser = parsers::whole::<u64>(1..=730))]

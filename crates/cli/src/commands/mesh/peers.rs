@@ -10,11 +10,7 @@ use crate::exit::Exit;
 use crate::out::{Column, Row, note};
 
 /// List the nodes that this node knows
-///
-///   meshwork mesh peers
-///   meshwork mesh peers --json
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Peers {}
 
 impl Peers {

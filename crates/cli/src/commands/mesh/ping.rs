@@ -16,11 +16,7 @@ use crate::exit::Exit;
 ///
 /// Prints the round trip, the clock of the other node minus the own one, and the version of the other node. The supervisor
 /// looks for a ping every 2 s.
-///
-///   meshwork mesh ping bob
-///   meshwork mesh ping bob --timeout 5 --json
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Ping {
     /// Name of the node
     #[arg(value_name = "NAME")]

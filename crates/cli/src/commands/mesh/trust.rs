@@ -16,11 +16,7 @@ use crate::exit::Exit;
 ///
 /// A card with another key of a known node must be signed by the known key. Trust in a node gives its actors no rights:
 /// `meshwork actor trust` and `meshwork context grant` do.
-///
-///   meshwork mesh trust bob.card --name bob
-///   ssh bob meshwork mesh card | meshwork mesh trust - --name bob
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Trust {
     /// File with the card; - for stdin
     #[arg(value_name = "FILE")]
@@ -40,10 +36,7 @@ impl Trust {
 }
 
 /// Revoke the trust in another node, at once
-///
-///   meshwork mesh revoke bob
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Revoke {
     /// Name of the node
     #[arg(value_name = "NAME")]

@@ -16,11 +16,7 @@ use crate::out::note;
 ///
 /// The request goes to the target of the message, on this node or another one, and may arrive before the message. The
 /// target cancels the jobs that have not ended. A message that has ended keeps its outcome.
-///
-///   meshwork message cancel 1:101 --context 7
-///   meshwork message cancel 1:101 --wait
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Cancel {
     /// Message, as CALLER:ID
     #[arg(value_name = "MESSAGE", value_parser = message_key)]

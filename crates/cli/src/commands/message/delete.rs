@@ -13,10 +13,7 @@ use crate::identity::ContextArgs;
 ///
 /// A message that was not delivered is not sent any more, and one in the inbox is not read any more. A message whose jobs
 /// may run is refused. Without this command, messages are deleted 7 days after the last change of their status.
-///
-///   meshwork message delete 1:101 --context 7
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Delete {
     /// Message, as CALLER:ID
     #[arg(value_name = "MESSAGE", value_parser = message_key)]

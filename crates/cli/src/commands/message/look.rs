@@ -1,6 +1,7 @@
 //! `meshwork message list`.
 
 use meshwork::context::{MessageView, Outcome};
+use meshwork_model::number::counted;
 use meshwork_model::time;
 use serde::Serialize;
 
@@ -12,10 +13,7 @@ use crate::identity::ContextArgs;
 use crate::out::{Column, Row, note};
 
 /// List the messages of a context, sent and received, the latest first
-///
-///   meshwork message list --context 7
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct List {
     /// Greatest number of rows, 1 to 10000
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,
@@ -99,8 +97,7 @@ impl Row for Listed<'_> {
         };
         let text = match message.job.len() {
             0 => message.message.clone(),
-            1 => "1 job".to_owned(),
-            many => format!("{many} jobs"),
+            many => counted(many, "job"),
         };
         vec![
             message.key().numbers(),

@@ -12,10 +12,7 @@ use crate::identity::ContextArgs;
 /// Take received messages off msg_in and print them, in the order of their arrival
 ///
 /// Chat and mail are processed by that. The records remain, for `message list`.
-///
-///   meshwork message read --context 8 --json
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Read {
     /// Greatest number of messages, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 100, allow_hyphen_values = true,

@@ -19,15 +19,7 @@ use crate::identity::ContextArgs;
 /// Send a message and print its key
 ///
 /// With --job the message contains jobs, else a line of a conversation. Your key signs it.
-///
-///   meshwork message send 8 "Good morning"
-///   meshwork message send 8 --job report.py --wait
-///   meshwork message send 8 --job load.py --job sum.py --chain
-///   meshwork message send bob/8 --job sum.py --wait
-///   meshwork message send 8 --job sum.py --topic runner20
-///   meshwork message send 8 --mail --format md "$(cat letter.md)"
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Send {
     /// Context that receives the message, as 8, or bob/8 on the node bob
     #[arg(value_name = "TO")]

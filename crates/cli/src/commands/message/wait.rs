@@ -20,11 +20,7 @@ use crate::identity::ContextArgs;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Wait until a message is processed, and print the results of its jobs
-///
-///   meshwork message wait 1:101
-///   meshwork message wait 1:101 --timeout 60 --json
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Wait {
     /// Message, as CALLER:ID
     #[arg(value_name = "MESSAGE", value_parser = message_key)]

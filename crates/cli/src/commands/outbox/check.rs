@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use meshwork_model::number::counted;
 use meshwork_outbox::Outbox;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -83,7 +84,7 @@ impl Check {
             true => format!(", of which {MOST_LISTED} are listed"),
             false => String::new(),
         };
-        note(format_args!("{rows} rows, {bad} of them wrong{cut}"));
+        note(format_args!("{}, {bad} wrong{cut}", counted(rows, "row")));
         Ok(if bad == 0 { Exit::DONE } else { Exit::FAILED })
     }
 }

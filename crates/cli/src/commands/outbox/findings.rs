@@ -1,6 +1,7 @@
 //! Findings of `meshwork doctor` about the database of an outbox.
 
 use meshwork_broker::doctor::{Finding, Level};
+use meshwork_model::number::counted;
 use meshwork_outbox::Backlog;
 
 use super::database::OutboxArgs;
@@ -32,7 +33,7 @@ pub(crate) async fn of_outbox(of: &OutboxArgs) -> Result<Vec<Finding>, CommandEr
     } = found.backlog;
     let mut findings = vec![finding(
         Level::Ok,
-        format!("{}, {waiting} rows wait", found.database),
+        format!("{}, {} waiting", found.database, counted(waiting, "row")),
     )];
     findings.extend(
         found
@@ -52,8 +53,10 @@ pub(crate) async fn of_outbox(of: &OutboxArgs) -> Result<Vec<Finding>, CommandEr
         findings.push(finding(Level::Warning, what));
     }
     if set_aside > 0 {
-        let what =
-            format!("{set_aside} rows are set aside: `meshwork outbox list` shows their errors");
+        let what = format!(
+            "{} set aside: `meshwork outbox list` shows the errors",
+            counted(set_aside, "row")
+        );
         findings.push(finding(Level::Warning, what));
     }
     Ok(findings)

@@ -1,5 +1,6 @@
 //! `meshwork outbox list`.
 
+use meshwork_model::number::counted;
 use meshwork_model::time;
 use serde::Serialize;
 
@@ -80,8 +81,8 @@ impl List {
         context.out.rows(lines)?;
         let backlog = with_pool!(&pool, |pool| outbox.backlog(pool).await)?;
         note(format_args!(
-            "{} rows wait, the first for {} s; {} are set aside",
-            backlog.waiting,
+            "{} waiting, the first for {} s; {} set aside",
+            counted(backlog.waiting, "row"),
             backlog.oldest_ms / 1000,
             backlog.set_aside
         ));

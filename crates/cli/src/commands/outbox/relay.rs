@@ -86,6 +86,9 @@ impl RelayCommand {
             let relay = relay.shutdown_timeout(self.shutdown_timeout);
             relay.run_until(shutdown).await
         })?;
+        note(
+            "rows that are left wait in the outbox: `meshwork outbox relay` moves them, `meshwork outbox list` shows those with errors",
+        );
         Ok(Exit::DONE)
     }
 }

@@ -6,6 +6,7 @@ use crate::confirm::confirm;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
+use meshwork_model::number::counted;
 
 /// Let relays move refused rows again
 ///
@@ -58,7 +59,7 @@ impl Delete {
 
 /// Prints the number of changed rows. Fails if some of the ids had none.
 fn changed(done: &str, rows: u64, ids: Option<&[String]>) -> Exit {
-    note(format_args!("{rows} rows {done}"));
+    note(format_args!("{} {done}", counted(rows, "row")));
     let missing = ids.map_or(0, |ids| (ids.len() as u64).saturating_sub(rows));
     if missing == 0 {
         return Exit::DONE;

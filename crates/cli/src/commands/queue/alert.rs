@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use meshwork::{JobRequest, QueueAlert};
+use meshwork::{Client, JobRequest, QueueAlert};
 use meshwork_model::job::Tag;
 use meshwork_model::name::{Group, ScriptType};
+use meshwork_model::number::counted;
 use meshwork_model::queue::MAX_ALERT_AFTER;
 use serde::Serialize;
 
@@ -15,6 +16,7 @@ use crate::args::parsers;
 use crate::args::script::Script;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::known_queue::{need, refuse_unknown};
 
 /// Enqueue a job after some failures in a row of a queue, and another one after the next success
 #[derive(Debug, Clone, clap::Subcommand)]
@@ -58,6 +60,9 @@ pub(crate) struct Set {
     /// Tag of the alert job; may be given several times, up to 10
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<Tag>,
+    /// Set the alert although the queue does not exist yet
+    #[arg(long)]
+    create: bool,
 }
 
 /// An alert, as it is printed.
@@ -107,6 +112,7 @@ impl Set {
             job = job.tag(tag);
         }
         let client = context.client().await?;
+        refuse_unknown(context, &client, &list, self.create).await?;
         context.record_in_audit("change alert", &list).await?;
         client.set_alert(&list, self.after, job).await?;
         show(&self.queue, context).await
@@ -115,9 +121,9 @@ impl Set {
 
 async fn show(queue: &Queue, context: &mut App) -> Result<Exit, CommandError> {
     let list = queue.list(&context.keys())?;
-    let alert = context.client().await?.alert(&list).await?;
-    let Some(alert) = alert else {
-        return Err(none(&context.queue_name(&list)));
+    let client = context.client().await?;
+    let Some(alert) = client.alert(&list).await? else {
+        return Err(none(context, &client, &list).await);
     };
     if context.out.is_json() {
         context.out.json(&Shown::from(&alert))?;
@@ -127,7 +133,8 @@ async fn show(queue: &Queue, context: &mut App) -> Result<Exit, CommandError> {
     let (after, failures) = (alert.after, alert.failures);
     let state = if alert.alerted { ", alerted" } else { "" };
     context.out.line(format_args!(
-        "{queue} alert after {after}, {failures} failures in a row{state}; the job goes to {target}"
+        "{queue} alert after {after}, {} in a row{state}; the job goes to {target}",
+        counted(failures, "failure")
     ))?;
     if let (Some(job), Some(error)) = (&alert.failed_job, &alert.error) {
         context
@@ -143,7 +150,7 @@ async fn remove(queue: &Queue, context: &mut App) -> Result<Exit, CommandError> 
     let client = context.client().await?;
     context.record_in_audit("change alert", &list).await?;
     if !client.remove_alert(&list).await? {
-        return Err(none(&name));
+        return Err(none(context, &client, &list).await);
     }
     context
         .out
@@ -151,9 +158,19 @@ async fn remove(queue: &Queue, context: &mut App) -> Result<Exit, CommandError> 
     Ok(Exit::DONE)
 }
 
-fn none(list: &str) -> CommandError {
-    let message = format!("{list} has no alert: set one with `queue alert set`");
-    CommandError::new(Exit::NO_JOB, message)
+/// Returns the error for a queue without an alert, which may not exist at all.
+async fn none(context: &App, client: &Client, list: &str) -> CommandError {
+    let queue = context.queue_name(list);
+    match need(context, client, list).await {
+        Ok(()) => CommandError::new(
+            Exit::NO_JOB,
+            format_args!("{queue} has no alert: set one with `queue alert set`"),
+        ),
+        Err(mut error) => {
+            error.exit = Exit::NO_JOB;
+            error
+        }
+    }
 }
 
 impl<'a> From<&'a QueueAlert> for Shown<'a> {

@@ -6,12 +6,13 @@ use meshwork_model::queue::{MAX_CONCURRENCY, MAX_PAYLOAD, QueueSetting, Rate};
 use meshwork_model::sandbox::Limit;
 
 use super::line::{Line, print};
-use super::{Queue, UsageError, refuse_unknown};
+use super::{Queue, UsageError};
 use crate::app::App;
 use crate::args::parsers;
 use crate::args::sandbox::JobSandboxArgs;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::known_queue::{need, refuse_unknown};
 
 /// Name for the default of all queues without a limit of their own.
 const DEFAULT: &str = "default";
@@ -174,6 +175,10 @@ impl Remove {
         let all = !self.length && named.iter().all(|(is, _)| !is);
         // The default is a length only.
         let settings = self.queue.name != DEFAULT;
+        if settings {
+            let list = self.queue.list(&context.keys())?;
+            need(context, &context.client().await?, &list).await?;
+        }
         let gone = named
             .into_iter()
             .filter(|(is, _)| *is || (all && settings))
@@ -222,7 +227,11 @@ async fn show(context: &mut App, queue: Option<Queue>) -> Result<Exit, CommandEr
         Some(queue) if queue.name != DEFAULT => Some(queue.list(&context.keys())?),
         _ => None,
     };
-    let set = context.client().await?.settings().await?;
+    let client = context.client().await?;
+    if let Some(list) = &list {
+        need(context, &client, list).await?;
+    }
+    let set = client.settings().await?;
     if queue.is_some() {
         return print(context, &line(context, &set, list.as_deref()));
     }

@@ -10,7 +10,6 @@ mod spread;
 mod stats;
 mod weight;
 
-use meshwork::Client;
 use meshwork::spread::SpreadError;
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::keys::hero::{JobKeys, NoWorkQueue};
@@ -67,30 +66,6 @@ impl Queue {
     }
 }
 
-/// Refuses to change a queue that does not exist yet, unless it is to be created: its name may be wrong.
-async fn refuse_unknown(
-    context: &App,
-    client: &Client,
-    list: &str,
-    create: bool,
-) -> Result<(), CommandError> {
-    if create || context.out.is_in_part() || client.is_used(list).await? {
-        return Ok(());
-    }
-    let name = context.queue_name(list);
-    let error = UsageError::Unknown(name);
-    Err(CommandError::from(error).with_hint("`meshwork queue list` shows the queues"))
-}
-
-/// Refuses a queue that does not exist: its name may be wrong.
-async fn need(context: &App, client: &Client, list: &str) -> Result<(), CommandError> {
-    if context.out.is_in_part() || client.is_used(list).await? {
-        return Ok(());
-    }
-    let error = UsageError::NoQueue(context.queue_name(list));
-    Err(CommandError::from(error).with_hint("`meshwork queue list` shows the queues"))
-}
-
 /// Invalid requests; nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UsageError {
@@ -98,14 +73,6 @@ pub(crate) enum UsageError {
         "nothing to set: give the greatest number of waiting jobs, or an option as --concurrency 5 or --rate 100/min"
     )]
     Nothing,
-    #[error(
-        "the queue {0} does not exist yet; nothing was changed: correct its name, or give --create"
-    )]
-    Unknown(String),
-    #[error(
-        "there is no queue {0}: no job was enqueued to it, no worker has listened to it, and it has no settings"
-    )]
-    NoQueue(String),
     #[error("`default` has only a limit of waiting jobs; name a queue for the other limits")]
     Default,
 }

@@ -5,16 +5,18 @@ use std::time::Duration;
 
 use meshwork::{Client, QueueDepth};
 use meshwork_model::keys::hero::JobKeys;
+use meshwork_model::number::counted;
 use serde::Serialize;
 
+use super::Queue;
 use super::line::{Line, print};
-use super::{Queue, need, refuse_unknown};
 use crate::app::App;
 use crate::args::parsers;
 use crate::confirm::confirm;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::interrupt::or_detach;
+use crate::interrupt::Interrupt;
+use crate::known_queue::{need, refuse_unknown};
 use crate::out::note;
 
 /// One queue or all.
@@ -98,7 +100,10 @@ impl Which {
         if queues.is_empty() {
             note("there is no queue");
         } else {
-            confirm(&format!("to {verb} {} queues", queues.len()), self.yes)?;
+            confirm(
+                &format!("to {verb} {}", counted(queues.len(), "queue")),
+                self.yes,
+            )?;
         }
         Ok(queues.into_iter().collect())
     }
@@ -185,7 +190,8 @@ impl Drain {
             let how = format!(
                 "{name} takes no new jobs: `meshwork queue drain {name}` waits again, `meshwork queue resume {name}` ends the drain"
             );
-            or_detach(client.drain(&list, self.timeout, progress), how).await?
+            let drained = client.drain(&list, self.timeout, progress);
+            Interrupt::listen_quietly()?.or_detach(drained, how).await?
         };
         if context.out.is_json() {
             context.out.json(&Depth {

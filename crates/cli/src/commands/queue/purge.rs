@@ -1,14 +1,16 @@
 //! `meshwork queue purge`.
 
 use meshwork_model::name::JobId;
+use meshwork_model::number::counted;
 use serde::Serialize;
 
-use super::{Queue, need};
+use super::Queue;
 use crate::app::App;
 use crate::change::{Change, tell};
 use crate::confirm::confirm;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::known_queue::need;
 use crate::out::{Progress, note};
 
 /// Delete the waiting jobs of a queue
@@ -45,7 +47,9 @@ impl Purge {
                     queue: &queue,
                     purgeable: count,
                 })?,
-                false => context.out.line(format_args!("{name} {count} jobs"))?,
+                false => context
+                    .out
+                    .line(format_args!("{name} {}", counted(count, "job")))?,
             }
             return Ok(Exit::DONE);
         }
@@ -54,7 +58,7 @@ impl Purge {
             return Ok(Exit::DONE);
         }
         confirm(
-            &format!("to delete {count} jobs that wait in {name}"),
+            &format!("to delete {} waiting in {name}", counted(count, "job")),
             self.yes,
         )?;
         context.record_in_audit("purge queue", &queue).await?;
@@ -71,7 +75,7 @@ impl Purge {
         if let Some(error) = failed {
             return Err(error);
         }
-        note(format_args!("{deleted} jobs deleted"));
+        note(format_args!("{} deleted", counted(deleted, "job")));
         Ok(Exit::DONE)
     }
 }

@@ -2,6 +2,7 @@
 
 use meshwork::context::{ContextId, Node};
 use meshwork::spread::{MAX_PARTS, SpreadName, SpreadPart};
+use meshwork_model::number::counted;
 use serde::Serialize;
 
 use crate::app::App;
@@ -124,7 +125,8 @@ async fn show(
         let moving = state.moving;
         if moving > 0 {
             note(format_args!(
-                "{moving} keys of {name} have unfinished jobs in their old parts, and move later"
+                "{} of {name} with unfinished jobs in the old parts, to be moved later",
+                counted(moving, "key")
             ));
         }
     }

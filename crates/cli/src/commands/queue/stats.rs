@@ -19,7 +19,7 @@ use crate::out::{can_draw, note};
 /// Rates are those of the last --interval. Priority lists that were never used are omitted. Errors are counted by kind, since the first job.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Stats {
-    /// Repeat until Ctrl-C; with --json, print a line each time
+    /// Repeat until Ctrl-C or q; with --json, print a line each time
     #[arg(short, long)]
     watch: bool,
     /// Time between two samples, in seconds, 0.5 to 3600 [default: 1; with --watch 2]

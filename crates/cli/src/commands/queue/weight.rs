@@ -3,12 +3,13 @@
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::queue::{MAX_WEIGHT, QueueSetting};
 
+use super::Queue;
 use super::line::{Line, print};
-use super::{Queue, need};
 use crate::app::App;
 use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::known_queue::need;
 
 /// Give a key a larger share of a fair queue
 ///

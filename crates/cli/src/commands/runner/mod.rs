@@ -29,11 +29,7 @@ impl RunnerCommand {
 }
 
 /// Register a runner and print its number
-///
-///   meshwork runner register --type python,v --context 7
-///   meshwork runner register --type osis --id 20
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Register {
     /// Types of scripts to run
     #[arg(

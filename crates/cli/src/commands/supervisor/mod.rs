@@ -10,6 +10,7 @@ use meshwork::{Client, Worker, WorkerHandle};
 use meshwork_model::actor_key::SecretKey;
 use meshwork_model::keys::context::{ContextId, ContextLayout};
 use meshwork_model::name::ScriptType;
+use meshwork_model::number::counted;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -31,13 +32,7 @@ use listen::{ListenArgs, Serving};
 /// returns their results, and ends expired messages. Several supervisors may serve one node, and a killed one loses
 /// nothing. Notifies systemd when ready (Type=notify). With --listen it serves the API and the
 /// dashboard too (docs/api.md, docs/dashboard.md).
-///
-///   meshwork supervisor
-///   meshwork supervisor --context 7,8 --worker python,osis
-///   meshwork supervisor --mycelium http://127.0.0.1:8990
-///   meshwork supervisor --listen 127.0.0.1:3030 --bootstrap-admin-key root
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct Supervisor {
     /// The contexts to serve, or `all`
     #[arg(long, value_name = "IDS", default_value = "all", value_parser = parsers::contexts)]
@@ -97,6 +92,7 @@ impl Supervisor {
         let handles = self.handles(&node).await?;
         let workers = context.retried(async || self.workers(&client).await);
         let workers = Box::pin(interrupt.or(workers)).await?;
+        workers.all().for_each(|worker| interrupt.holds(worker));
         let contexts = handles.iter().map(ContextHandle::id).collect();
         tell(contexts, api.as_ref(), context)?;
         tell_systemd(&[sd_notify::NotifyState::Ready]);
@@ -127,12 +123,12 @@ impl Supervisor {
                     api.stop().await;
                 }
             };
-            tokio::join!(api, workers.stop());
+            tokio::join!(api, workers.stop(|worker| interrupt.stop(worker)));
         };
         // All graces run at the same time.
         tokio::join!(serving, ends);
         indexing.abort();
-        Ok(Exit::DONE)
+        Ok(interrupt.exit())
     }
 
     /// Returns the daemon for messages of other nodes, if one is named, and the key of this node.
@@ -186,7 +182,7 @@ impl Supervisor {
             workers.outside = match worker(client)?.start().await {
                 Ok(started) => Some(started),
                 Err(error) => {
-                    workers.stop().await;
+                    workers.stop(WorkerHandle::stop).await;
                     return Err(error.into());
                 }
             };
@@ -203,14 +199,19 @@ struct Workers {
 }
 
 impl Workers {
+    fn all(&self) -> impl Iterator<Item = &WorkerHandle> {
+        let in_contexts = self.in_contexts.iter().map(|one| &one.worker);
+        in_contexts.chain(&self.outside)
+    }
+
     /// Waits for running jobs, and releases the rest.
-    async fn stop(self) {
+    async fn stop<F: Future<Output = usize>>(self, stop: impl Fn(WorkerHandle) -> F) {
         let outside = async {
             if let Some(worker) = self.outside {
-                worker.stop().await;
+                stop(worker).await;
             }
         };
-        tokio::join!(in_contexts::stop(self.in_contexts), outside);
+        tokio::join!(in_contexts::stop(self.in_contexts, &stop), outside);
     }
 }
 
@@ -237,8 +238,8 @@ fn tell(
         }
     }
     note(format_args!(
-        "serving messages of {} contexts",
-        contexts.len()
+        "serving messages of {}",
+        counted(contexts.len(), "context")
     ));
     Ok(context.out.flush()?)
 }

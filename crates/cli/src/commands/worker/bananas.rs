@@ -10,6 +10,7 @@ use meshwork::protocol::bananas::{Foreign, JOB_TIMEOUT, MAX_CONCURRENCY, Worker,
 use meshwork_broker::Broker;
 use meshwork_model::bananas::DEFAULT_MAX_RETRIES;
 use meshwork_model::name::RoutingKey;
+use meshwork_model::number::counted;
 use meshwork_model::route::routes::Routes;
 use meshwork_model::worker_request::WorkerRequest;
 use serde::Serialize;
@@ -220,6 +221,7 @@ impl Bananas {
             note("warning: no handler is given, so every job fails; give --handler NAME=FILE");
         }
         let worker = worker.start().await?;
+        interrupt.holds(&worker);
         // Served until the end, so that others can observe the shutdown.
         let ours = Client::new(Broker::new(client.broker().conn().clone(), context.keys()));
         let monitor = worker.monitor();
@@ -232,14 +234,17 @@ impl Bananas {
         }
         quiet.until_stop(&interrupt, &[&worker]).await;
         let name = worker.name().to_owned();
-        let released = worker.stop().await;
+        let released = interrupt.stop(worker).await;
         if context.out.is_json() {
             let worker = &name;
             context.out.json(&Event::Stopped { worker, released })?;
         } else {
-            note(format_args!("stopped; {released} jobs released"));
+            note(format_args!(
+                "stopped; {} released",
+                counted(released, "job")
+            ));
         }
-        Ok(Exit::DONE)
+        Ok(interrupt.exit())
     }
 
     /// Merges the settings: the command line, else the environment, else the file, else Bananas' defaults.

@@ -240,7 +240,7 @@ pub(super) async fn start_in(
             }
         }
         if let Some(error) = failed {
-            stop(started).await;
+            stop(started, WorkerHandle::stop).await;
             return Err(error);
         }
     }
@@ -318,11 +318,14 @@ fn check(runner: &Runner, types: &[ScriptType]) -> Result<(), CommandError> {
     }
 }
 
-/// Stops all workers at the same time. Returns the name of each, and the number of its released jobs.
-pub(crate) async fn stop(started: Vec<Started>) -> Vec<(String, usize)> {
+/// Stops all workers at the same time by `stop`. Returns the name of each, and the number of its released jobs.
+pub(crate) async fn stop<F: Future<Output = usize>>(
+    started: Vec<Started>,
+    stop: impl Fn(WorkerHandle) -> F,
+) -> Vec<(String, usize)> {
     let stops = started.into_iter().map(async |Started { worker, .. }| {
         let name = worker.name().to_owned();
-        (name, worker.stop().await)
+        (name, stop(worker).await)
     });
     join_all(stops).await
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use meshwork::Client;
+use meshwork_model::number::counted;
 use meshwork_model::worker_request::WorkerRequest;
 use serde::Serialize;
 
@@ -142,7 +143,10 @@ impl Request {
                 WorkerRequest::Quiet => "quiet",
                 WorkerRequest::Stop => "stop",
             };
-            confirm(&format!("to {verb} {} workers", names.len()), self.yes)?;
+            confirm(
+                &format!("to {verb} {}", counted(names.len(), "worker")),
+                self.yes,
+            )?;
         }
         Ok(names.into_iter().collect())
     }

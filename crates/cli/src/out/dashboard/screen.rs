@@ -4,11 +4,10 @@
 use std::io;
 
 use console::Term;
-use rustix::process::{Signal as Number, getpid, kill_process};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::out::OutError;
 use crate::out::dashboard::Board;
+use crate::out::{Keys, OutError};
 
 /// Enters the alternate screen and hides the cursor.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
@@ -24,7 +23,7 @@ const BELOW: &str = "\x1b[J";
 pub(crate) struct Screen {
     term: Term,
     resized: Signal,
-    stopped: Signal,
+    keys: Keys,
 }
 
 impl Screen {
@@ -32,7 +31,7 @@ impl Screen {
         let screen = Self {
             term: Term::buffered_stdout(),
             resized: signal(SignalKind::window_change())?,
-            stopped: signal(SignalKind::from_raw(Number::TSTP.as_raw()))?,
+            keys: Keys::listen()?,
         };
         screen.term.write_str(ENTER)?;
         Ok(screen)
@@ -42,9 +41,9 @@ impl Screen {
     pub(crate) async fn outdated(&mut self) -> io::Result<()> {
         tokio::select! {
             _ = self.resized.recv() => Ok(()),
-            _ = self.stopped.recv() => {
+            () = self.keys.suspended() => {
                 self.write(LEAVE)?;
-                kill_process(getpid(), Number::STOP)?;
+                self.keys.suspend()?;
                 self.write(ENTER)
             }
         }

@@ -366,3 +366,44 @@ fn an_agent_acts_in_contexts_as_the_actor_of_the_key_file() {
         agent.end();
     });
 }
+
+#[test]
+fn a_request_of_a_batch_is_cancelled_alone() {
+    let Some(ground) = Ground::redis() else {
+        return;
+    };
+    let mut agent = Agent::start(&ground, &["--allow-changes"], &[]);
+    let job = |id: u32, name: &str| {
+        let job = json!({"type": "osis", "script": "1", "id": name, "wait": 300});
+        request(
+            id,
+            "tools/call",
+            &json!({"name": "create_job", "arguments": job}),
+        )
+    };
+    let cancel = |id: u32| json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+    // In the same batch, and in a later message.
+    agent.send(&json!([
+        job(1, "a"),
+        job(2, "b"),
+        cancel(1),
+        request(3, "ping", &json!({}))
+    ]));
+    eventually("the second job is stored", || {
+        ground
+            .jobs()
+            .iter()
+            .any(|job| job["id"] == "b")
+            .then_some(())
+    });
+    agent.send(&cancel(2));
+    let answers = agent.message();
+    let ids: Vec<_> = answers
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["id"].clone())
+        .collect();
+    assert_eq!(ids, [json!(3)], "{answers}");
+    agent.end();
+}

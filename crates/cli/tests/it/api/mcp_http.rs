@@ -213,3 +213,43 @@ fn a_call_over_http_tells_of_its_progress_and_is_cancelled_in_its_session() {
     ground.run(&["job", "show", "b"]).ok();
     api.stop();
 }
+
+/// The stream of a call ends without an answer when its supervisor is killed, and no client takes that for one. Another
+/// supervisor answers the same call, in the same session, and the job with its id runs once.
+#[test]
+fn a_call_is_repeated_at_another_supervisor_after_a_kill() {
+    let Some(ground) = Ground::redis() else {
+        return;
+    };
+    let ran = ground.path("ran");
+    let script = format!("with open({ran:?}, 'a') as ran:\n    ran.write('x')\nresult = 42\n");
+    let job = json!({"type": "python", "script": script, "id": "once", "wait": 300});
+    let mut call = tool(7, "create_job", job);
+    call["params"]["_meta"] = json!({"progressToken": "t"});
+    let headers = format!("{JSON}{ACCEPT}mcp-session-id: one\r\n");
+    for _ in 0..3 {
+        let api = Server::open(&ground);
+        let request = text(&api.address, "/mcp", &headers, &call.to_string());
+        let stream = BufReader::new(connect(&api.address, &request));
+        let mut lines = stream.lines();
+        let queued = lines.find(|line| line.as_ref().is_ok_and(|it| it.contains("queued")));
+        assert!(queued.is_some());
+        api.running.kill();
+        // The end comes before the last chunk, which is an error of HTTP.
+        let rest: Vec<_> = lines.map_while(Result::ok).collect();
+        assert!(
+            !rest
+                .iter()
+                .any(|line| line == "0" || line.contains("\"result\"")),
+            "{rest:?}"
+        );
+    }
+    let api = Server::open(&ground);
+    let worker = ground.worker(&["--type", "python"]);
+    let answer = post(&api, "mcp-session-id: one\r\n", &call);
+    assert!(answer.body.contains("\\\"output\\\":42"), "{}", answer.body);
+    assert_eq!(std::fs::read_to_string(&ran).unwrap(), "x");
+    assert_eq!(ground.jobs().len(), 1);
+    api.stop();
+    worker.stop();
+}

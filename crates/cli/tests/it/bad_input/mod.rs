@@ -67,6 +67,17 @@ const BAD_LINES: [(&str, &str); 8] = [
 ];
 
 on_all_data! {
+    fn lines_may_begin_with_a_byte_order_mark(ground: &Ground) {
+        ground.file("jobs.jsonl", "\u{feff}{\"script\": \"1\", \"type\": \"osis\"}\n");
+        let done = ground.run(&["enqueue", "--jsonl", "jobs.jsonl"]).ok();
+        assert!(done.stderr.contains("1 of 1 job stored"), "{done:?}");
+        for line in ["1", "[]", "null"] {
+            ground.file("jobs.jsonl", line);
+            let done = ground.run(&["enqueue", "--jsonl", "jobs.jsonl"]).exits(USAGE);
+            assert!(!done.stderr.contains("struct") && done.stderr.contains("object"), "{}", done.stderr);
+        }
+    }
+
     fn the_error_of_a_line_names_the_field(ground: &Ground) {
         for (line, words) in BAD_LINES {
             ground.file("jobs.jsonl", line);
@@ -111,7 +122,10 @@ on_all_data! {
         ground.file("bytes.rhai", b"\xff\xfe");
         ground.file("notes.txt", "1");
         ground.file("folder", "");
-        fs::create_dir(ground.path("dir.rhai")).unwrap();
+        for folder in ["dir.rhai", "plain"] {
+            fs::create_dir(ground.path(folder)).unwrap();
+        }
+        ground.file("nul.rhai", "1\0");
         for command in [&["run"][..], &["job", "submit"]] {
             let refuse = |args: &[&str], words: &[&str]| {
                 refused(ground, &[command, args].concat(), USAGE, words);
@@ -120,7 +134,10 @@ on_all_data! {
             refuse(&["huge.rhai"], &["huge.rhai is larger than 1048576 bytes", "as input"]);
             refuse(&["bytes.rhai"], &["bytes.rhai is not UTF-8"]);
             refuse(&["missing.rhai"], &["cannot read the script missing.rhai", "No such file"]);
-            refuse(&["dir.rhai"], &["cannot read the script dir.rhai", "directory"]);
+            for folder in ["dir.rhai", "plain"] {
+                refuse(&[folder], &[&format!("{folder} is a folder: name a script in it")]);
+            }
+            refuse(&["nul.rhai"], &["the script nul.rhai contains a NUL byte"]);
             refuse(&["notes.txt"], &["notes.txt", ".rhai is osis, .py is python, .sh is exec, .sal is sal, .v is v", "--type"]);
             refuse(&["-"], &["on stdin", "--type"]);
             if command == ["run"] {
@@ -253,6 +270,7 @@ on_all_data! {
         for bad in ["A", "=b", ""] {
             refused(ground, &["run", "a.rhai", "--env", bad], USAGE, &["--env", "NAME=VALUE"]);
         }
+        refused(ground, &["run", "a.rhai", "--env", "TOKEN_2"], USAGE, &["the variable TOKEN_2 of --env is not set here"]);
         let done = ground.run(&["run", "a.rhai", "--env", "TOKEN:geheim"]).exits(USAGE);
         assert!(!done.stderr.contains("geheim"), "{}", done.stderr);
         let large = format!("A={}", "x".repeat(64 * 1024));
@@ -329,19 +347,37 @@ on_all_data! {
             (&["queue", "resume", "nosuch"], &["there is no queue nosuch"]),
             (&["queue", "drain", "nosuch", "--no-wait"], &["nosuch does not exist yet"]),
             (&["queue", "weight", "nosuch", "k", "2"], &["there is no queue nosuch"]),
+            (&["queue", "alert", "set", "nosuch", "--after", "3", "--job", script], &["nosuch does not exist yet"]),
+            (&["queue", "limit", "show", "nosuch"], &["there is no queue nosuch"]),
+            (&["queue", "limit", "remove", "nosuch"], &["there is no queue nosuch"]),
+            (&["job", "list", "--queue", "nosuch"], &["there is no queue nosuch", "queue list"]),
+            (&["dead", "list", "--queue", "nosuch"], &["there is no queue nosuch"]),
+            (&["job", "cancel", "--queue", "nosuch", "--yes"], &["there is no queue nosuch"]),
+            (&["dead", "retry", "--queue", "nosuch", "--yes"], &["there is no queue nosuch"]),
             (&["job", "enqueue", script, "--at", "2020-01-31T12:00:00Z"], &["2020-01-31T12:00:00.000Z is past"]),
             (&["job", "enqueue", script, "--at", "2020-01-31 12:00", "--tz", "UTC"], &["2020-01-31T12:00:00.000Z is past"]),
             (&["flow", "run", "nosuch"], &["there is no file nosuch", "no flow of this name is deployed"]),
             (&["flow", "submit", "nosuch"], &["there is no file nosuch"]),
             (&["flow", "run", flow, "--set", "x=1"], &["x"]),
+            (&["job", "enqueue", script, "--unique", ""], &["--unique", "give 1 to 256 bytes"]),
+            (&["job", "enqueue", script, "--key", ""], &["--key", "give 1 to 256 bytes"]),
         ] {
             refused(ground, args, USAGE, words);
+        }
+        for verb in ["show", "remove"] {
+            refused(ground, &["queue", "alert", verb, "nosuch"], NO_JOB, &["there is no queue nosuch"]);
         }
         let mut zone = ground.command(&["job", "enqueue", script, "--at", "tomorrow 9:00"]);
         zone.env("TZ", "Mars/Base");
         says(&Running::start(zone).ended(), USAGE, &["Mars/Base", "--tz"]);
         assert_eq!(ground.stored(), "");
         assert!(!ground.path(".config").exists());
+        ground.run(&["queue", "pause", "python", "--create"]).ok();
+        for args in [["job", "list", "--queue", "pythn"], ["queue", "limit", "show", "pyhton"]] {
+            says(&ground.run(&args), USAGE, &["did you mean `python`?"]);
+        }
+        ground.run(&["job", "list", "--queue", "python"]).ok();
+        ground.run(&["queue", "resume", "python"]).ok();
         // It is not needed here.
         for (zone, at) in [("Mars/Base", "+1h"), ("Europe/Brussels", "tomorrow 9:00"), ("UTC", "tomorrow 9:00")] {
             let mut enqueued = ground.command(&["job", "enqueue", script, "--at", at]);

@@ -1,6 +1,8 @@
 //! Servers and data directories that cannot be used are named, with what to do about it.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 
 use super::says;
 use crate::common::{Ground, bare};
@@ -46,7 +48,7 @@ fn urls() {
 #[test]
 fn nobody_answers() {
     // Nobody listens to a port that was just free.
-    let free = std::net::TcpListener::bind("127.0.0.1:0")
+    let free = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
         .unwrap();
@@ -231,4 +233,72 @@ fn a_replica_says_what_to_do() {
         &["read only replica", "address of the primary"],
     );
     assert_eq!(done.stderr.lines().count(), 1, "{}", done.stderr);
+}
+
+/// The kind of server is named at once, with the URL to write instead.
+#[test]
+fn another_kind_of_server_is_named() {
+    let (Some(plain), Some(tls)) = (
+        RealServer::redis().start(),
+        RealServer::redis().tls().start(),
+    ) else {
+        return;
+    };
+    let web = web_server();
+    let (plain, tls) = (plain.port(), tls.port());
+    for (url, words) in [
+        (
+            format!("redis://127.0.0.1:{web}"),
+            "a web server (HTTP) answers there, not Redis",
+        ),
+        (
+            format!("redis+sentinel://127.0.0.1:{web}/mymaster"),
+            "a web server (HTTP) answers there",
+        ),
+        (
+            format!("redis://127.0.0.1:{tls}"),
+            "the server expects TLS: write rediss://",
+        ),
+        (
+            format!("rediss://127.0.0.1:{plain}"),
+            "the server has no TLS on this port",
+        ),
+        (
+            format!("redis+sentinel://127.0.0.1:{plain}/mymaster"),
+            "is a server and no sentinel",
+        ),
+    ] {
+        let done = Ground::url(&url).run(&["job", "list"]).exits(SERVER);
+        assert!(done.stderr.contains(words), "{url}: {}", done.stderr);
+        assert!(!done.stderr.contains("retrying"), "{url}: {}", done.stderr);
+    }
+}
+
+/// Answers each connection as a web server does. Returns its port.
+fn web_server() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            // Any answer fits: the question is no HTTP.
+            stream.read_exact(&mut [0]).ok();
+            let answer = "HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n<p>no</p>\n";
+            stream.write_all(answer.as_bytes()).ok();
+        }
+    });
+    port
+}
+
+#[test]
+fn a_renamed_command_is_named_without_its_arguments() {
+    let renamed = RealServer::redis().args(&["--rename-command", "EVALSHA", ""]);
+    let Some(server) = renamed.start() else {
+        return;
+    };
+    let ground = Ground::url(server.url());
+    ground.file("a.rhai", "1");
+    let done = ground.run(&["job", "enqueue", "a.rhai"]);
+    let words = ["does not have the command EVALSHA", "rename-command"];
+    says(&done, SERVER, &words);
+    assert!(!done.stderr.contains("with args"), "{}", done.stderr);
 }

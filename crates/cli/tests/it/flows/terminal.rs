@@ -107,54 +107,37 @@ fn the_flow_ends_though_nobody_reads() {
 }
 
 #[test]
-fn ctrl_c_asks_and_cancels() {
+fn ctrl_c_and_q_detach_and_release_the_jobs() {
     let Some(ground) = waiting() else { return };
-    let command = ground.command(&["flow", "run", "slow.yaml"]);
-    let steps = [("▶ first", "\u{3}"), ("[d/c]", "c\r")];
-    let Some(done) = in_terminal(&command, &steps) else {
-        return;
-    };
-    let done = done.exits(1);
-    assert!(
-        done.stdout.contains("flow 1 failed: stopped"),
-        "{}",
-        done.stdout
-    );
-    let status = ground.run(&["flow", "status", "1", "--json"]).ok().json();
-    assert_eq!(
-        (&status["status"], &status["error"]),
-        (&"error".into(), &"stopped".into())
-    );
-}
-
-#[test]
-fn ctrl_c_asks_and_detaches() {
-    let Some(ground) = waiting() else { return };
-    for (number, answer) in [("1", "d\r"), ("2", "\u{3}")] {
-        let command = ground.command(&["flow", "run", "slow.yaml"]);
-        let steps = [("▶ first", "\u{3}"), ("[d/c]", answer)];
-        let Some(done) = in_terminal(&command, &steps) else {
+    let keys = ["\u{3}", "\u{3}\u{3}", "q"];
+    for (number, keys) in ["1", "2", "3"].into_iter().zip(keys) {
+        // The jobs of the flows before run too.
+        let command = ground.command(&["flow", "run", "slow.yaml", "--concurrency", "4"]);
+        let Some(done) = in_terminal(&command, &[("▶ first", keys)]) else {
             return;
         };
         let done = done.exits(130);
-        let said = done
-            .stdout
-            .contains("continue flow 1: `meshwork worker --context 1`");
-        assert!(said || answer == "\u{3}", "{}", done.stdout);
-        let status = ground
-            .run(&["flow", "status", number, "--json"])
-            .ok()
-            .json();
-        assert_eq!(status["status"], "started");
+        for words in [
+            &format!("continue flow {number}: `meshwork worker --context 1`"),
+            &format!("`meshwork flow cancel {number}` cancels it"),
+            " released\r\n",
+        ] {
+            assert!(done.stdout.contains(words), "{words}: {}", done.stdout);
+        }
+        let list = ["job", "list", "--context", "1", "--json"];
+        let jobs = ground.run(&list).ok().jsons();
+        let is_held = |job: &serde_json::Value| job["state"] == "running";
+        assert!(!jobs.iter().any(is_held), "{jobs:?}");
     }
+    let watch = ground.command(&["flow", "status", "1", "--wait"]);
+    let watched = in_terminal(&watch, &[("first", "q")]).unwrap().exits(130);
+    assert!(watched.stdout.contains("continue flow 1"), "{watched:?}");
+    ground.run(&["flow", "cancel", "3"]).ok();
     ground.file("go", "");
     let worker = ground.worker(&["--context", "1", "--type", "osis,exec"]);
     for number in ["1", "2"] {
-        let ended = ground
-            .run(&["flow", "status", number, "--wait", "--json"])
-            .ok()
-            .json();
-        assert_eq!(ended["outputs"]["second"], 2);
+        let ended = ["flow", "status", number, "--wait", "--json"];
+        assert_eq!(ground.run(&ended).ok().json()["outputs"]["second"], 2);
     }
     worker.stop();
 }

@@ -298,7 +298,7 @@ on_all_data! {
         let said = output(ground, "p");
         let words = [
             "p.1",
-            "holds 1 jobs already, which is its limit",
+            "holds 1 job already, which is its limit",
             "the script is empty",
             "the script takes 1048577 bytes, the limit is 1048576",
             "a timeout of 0 s is not possible",

@@ -158,6 +158,23 @@ fn a_script_may_come_from_stdin() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "42\n");
 }
 
+/// Whenever the second one comes, no worker holds the job: it was released, and perhaps cancelled.
+#[test]
+fn two_interrupts_leave_no_job_held() {
+    let Some(ground) = Ground::redis() else {
+        return;
+    };
+    ground.file("a.rhai", ENDLESS);
+    let running = ground.start(&["run", "a.rhai"]);
+    let id = ground.job_that_is("running");
+    running.signal(Signal::INT);
+    running.signal(Signal::INT);
+    running.ended().exits(130);
+    let job = ground.run(&["job", "show", &id, "--json"]).ok().json();
+    let state = job["state"].as_str();
+    assert!(matches!(state, Some("queued" | "cancelled")), "{job}");
+}
+
 #[test]
 fn a_second_interrupt_does_not_wait() {
     let Some(server) = RealServer::redis().start() else {

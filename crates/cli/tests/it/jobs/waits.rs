@@ -41,6 +41,54 @@ fn reason(ground: &Ground, id: &str, name: &str) -> String {
     eventually(&format!("{id}: {name}"), || found(&mut last))
 }
 
+/// Jobs that are skipped, each with the cause.
+const SKIPPED: &str = "
+flow: skips
+fail_fast: false
+jobs:
+  bad:   {script: 'throw 1', type: osis}
+  after: {script: '1', type: osis, needs: [bad]}
+  never: {script: '1', type: osis, if: '1 == 2'}
+  then:  {script: '1', type: osis, needs: [never]}
+  mend:  {script: '1', type: osis, needs: [bad], if: 'failed()'}
+";
+
+#[test]
+fn a_skipped_job_says_why() {
+    let Some(ground) = Ground::embedded() else {
+        return;
+    };
+    ground.file("f.yaml", SKIPPED);
+    ground.run(&["flow", "run", "f.yaml"]).exits(1);
+    ground.file("fast.yaml", "flow: fast\njobs:\n  bad: {script: 'throw 1', type: osis}\n  slow: {wait: {for: 1h}}\n  late: {script: '1', type: osis, needs: [slow]}\n");
+    ground.run(&["flow", "run", "fast.yaml"]).exits(1);
+    let shown = |flow: &str| {
+        let flow = ground.run(&["flow", "status", flow, "--json"]).ok().json();
+        let jobs = flow["jobs"].as_array().unwrap().clone();
+        jobs.into_iter()
+            .map(|job| {
+                let id = job["id"].as_str().unwrap().to_owned();
+                (job["name"].as_str().unwrap().to_owned(), why(&ground, &id))
+            })
+            .collect::<Vec<_>>()
+    };
+    for (name, (text, _)) in shown("1") {
+        let words = match name.as_str() {
+            "after" => "it was skipped: its prerequisite bad failed",
+            "never" => "it was skipped: its `if` was false: 1 == 2",
+            "then" => "it was skipped: all of its prerequisites were skipped: never",
+            "mend" => "it ended without an error",
+            _ => continue,
+        };
+        assert!(text.contains(words), "{name}: {text}");
+    }
+    let (_, (text, _)) = shown("2").pop().unwrap();
+    assert!(
+        text.contains("it was skipped: job bad of its flow failed"),
+        "{text}"
+    );
+}
+
 #[test]
 fn jobs_of_a_flow_name_what_is_open() {
     let Some(ground) = Ground::embedded() else {

@@ -140,6 +140,11 @@ fn a_server_on_which_no_job_works_is_a_problem() {
     ] {
         assert!(done.stdout.contains(words), "{}", done.stdout);
     }
+    let renamed = RealServer::redis().args(&["--rename-command", "LMOVE", ""]);
+    let server = renamed.start().unwrap();
+    let done = Ground::url(server.url()).run(&["doctor"]).exits(1);
+    let words = "problem  commands: the server does not have LMOVE";
+    assert!(done.stdout.contains(words), "{}", done.stdout);
     for command in ["EVALSHA", "BLMOVE", "SCRIPT", "INFO"] {
         let renamed = RealServer::redis().args(&["--rename-command", command, ""]);
         let server = renamed.start().unwrap();
@@ -160,4 +165,65 @@ fn a_server_on_which_no_job_works_is_a_problem() {
             done.stdout
         );
     }
+}
+
+/// Runs the doctor, which names this problem.
+fn has_problem(ground: &Ground, words: &str) {
+    let done = ground.run(&["doctor"]).exits(1);
+    let problem = format!("problem  {words}");
+    assert!(done.stdout.contains(&problem), "{words}: {}", done.stdout);
+}
+
+#[test]
+fn damage_in_contexts_flows_and_batches_is_named() {
+    let Some(ground) = Ground::redis() else {
+        return;
+    };
+    ground.file("one.rhai", "1");
+    ground.run(&["batch", "create", "--id", "b"]).ok();
+    ground
+        .run(&["batch", "add", "b", "one.rhai", "--ids", "j"])
+        .ok();
+    ground
+        .run(&["context", "create", "--layout", "prefix"])
+        .ok();
+    let flow = "flow: slow\njobs:\n  a: {wait: {for: 1h}}\n";
+    ground.file("slow.yaml", flow);
+    for _ in 0..2 {
+        ground.run(&["flow", "submit", "slow.yaml"]).ok();
+    }
+    let whole = ground.run(&["doctor"]).stdout;
+    for check in ["flows: ", "batches: ", "keys: "] {
+        assert!(!whole.contains(check), "{whole}");
+    }
+    ground.raw("SREM hero:q:members:b j-1");
+    has_problem(
+        &ground,
+        "batches: 1, such as batch b has 1 open job by its counts, and 0 in its list",
+    );
+    ground.raw("DEL {ctx:1}:mw:flow:1:plan");
+    has_problem(&ground, "flows: 1, such as flow 1 of context 1 has no plan");
+    ground.raw("ZREM {ctx:1}:mw:flows-due 2");
+    has_problem(
+        &ground,
+        "flows: 2, such as flow 2 of context 1 is not among those that are due, flow 1",
+    );
+    ground.raw("SET {ctx:1}:mw:events x");
+    has_problem(
+        &ground,
+        "keys: {ctx:1}:mw:events is a string, and has to be a stream",
+    );
+}
+
+#[test]
+fn a_log_that_was_cut_is_named() {
+    let ground = Ground::embedded().unwrap();
+    ground.file("one.rhai", "1");
+    ground.run(&["run", "one.rhai"]).ok();
+    let said = ground.run(&["doctor"]).ok().stdout;
+    assert!(said.contains("ok       log: "), "{said}");
+    let log = ground.path("data/appendonly.aof");
+    let file = fs::File::options().write(true).open(&log).unwrap();
+    file.set_len(fs::metadata(&log).unwrap().len() / 2).unwrap();
+    has_problem(&ground, "log: ");
 }

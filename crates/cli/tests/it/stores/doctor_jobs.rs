@@ -186,7 +186,7 @@ fn an_export_says_what_it_leaves_out() {
     ground.run(&["context", "create", "--id", "7"]).ok();
     let said = ground.run(&["export", "out"]).ok().stderr;
     assert!(
-        said.contains("not exported: 1 contexts (7), with their jobs, flows, messages"),
+        said.contains("not exported: 1 context (7), with their jobs, flows, messages"),
         "{said}"
     );
 }

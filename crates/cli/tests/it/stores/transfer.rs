@@ -241,7 +241,7 @@ crate::common::on_all_data! {
         let file = ground.path("export");
         let file = file.to_str().unwrap();
         let refused = ground.run(&["export", file]).exits(1);
-        assert!(refused.stderr.contains("1 jobs are running"), "{refused:#?}");
+        assert!(refused.stderr.contains("1 running job,"), "{refused:#?}");
         assert!(refused.stderr.contains("--wait"), "{refused:#?}");
         ground.run(&["export", file, "--wait=300ms"]).exits(1);
         assert!(!ground.path("export").exists());

@@ -104,7 +104,7 @@ on_all_data! {
         assert_eq!(browser.get("/ui/job?id=last").status, 404);
         let purge = confirm("/ui/queue?queue=python");
         let page = browser.page(&purge);
-        assert_eq!(texts(&page, "button.danger"), ["Delete 1 jobs"]);
+        assert_eq!(texts(&page, "button.danger"), ["Delete 1 job"]);
         // The name has to be typed.
         assert_eq!(press(&browser, &purge, "Type").status, 400);
         let fields = [("queue", "python"), ("must", "python"), ("typed", "python"), ("back", "/ui/queues")];

@@ -35,6 +35,7 @@ fn set(ground: &Ground, after: &str) {
         "tell.rhai",
         "--tag",
         "ops",
+        "--create",
     ];
     let said = ground.run(&args).ok().stdout;
     assert!(

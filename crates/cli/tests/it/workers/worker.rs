@@ -53,15 +53,17 @@ on_all_data! {
         assert_eq!(job["error"], "timeout");
     }
 
-    fn a_second_signal_ends_it_at_once(ground: &Ground) {
+    fn a_second_signal_releases_its_jobs_at_once(ground: &Ground) {
         ground.file("endless.rhai", ENDLESS);
         let mut worker = ground.worker(&["--type", "osis", "--shutdown-timeout", "600"]);
         ground.run(&["job", "submit", "endless.rhai"]).ok();
-        ground.job_that_is("running");
+        let id = ground.job_that_is("running");
         worker.signal(Signal::TERM);
         assert!(worker.said().contains("repeat the signal"));
         worker.signal(Signal::TERM);
-        worker.ended().exits(143);
+        assert_eq!(worker.ended().exits(143).jsons()[1]["released"], 1);
+        let job = ground.run(&["job", "status", &id, "--json"]).ok().json();
+        assert_eq!((&job["state"], &job["attempts"]), (&json("\"queued\""), &json("0")));
     }
 
     fn a_job_for_one_instance_waits_for_it(ground: &Ground) {

@@ -252,7 +252,9 @@ async fn why(call: Call, params: IdParams) -> Result<Reply<WhyView<'static>>, Ap
     let keys = store.client.broker().keys();
     let name = |queue: &str| keys.queue_name(queue).to_owned();
     let state = states.into_iter().next().flatten();
-    Ok(Reply::borrowed(&WhyView::new(&job, state, &waits, name)))
+    let why = WhyView::new(&job, state, &waits, name);
+    let why = why.skipped(store.client.why_skipped(&job).await?);
+    Ok(Reply::borrowed(&why))
 }
 
 async fn result(

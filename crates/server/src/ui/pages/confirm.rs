@@ -49,7 +49,7 @@ pub(super) async fn show(caller: Arc<Caller>) -> Result<Page, ApiError> {
                     input #typed name="typed" required autocomplete="off" spellcheck="false";
                 }
                 div.buttons {
-                    button.danger type="submit" { (label) @if let Some(count) = count { " " (cut(&visible(count), 20)) " jobs" } }
+                    button.danger type="submit" { (label) @if let Some(count) = count { " " (cut(&visible(count), 20)) (if count == "1" { " job" } else { " jobs" }) } }
                     a.button href=(from) { "Keep" }
                 }
             }
