@@ -1,8 +1,8 @@
 //! Outages: log lines for changes of state, not for tries. Loops that repeat their calls report each failure and each
 //! success. Logged are the first failure of each kind, a count once a minute, and the recovery.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -35,6 +35,10 @@ const KIND: usize = 200;
 pub struct Outages {
     open: AtomicBool,
     outage: Mutex<Option<Outage>>,
+    /// Number of calls that keys with another type have failed.
+    wrong_types: AtomicU64,
+    /// Errors of keys with another type that were logged, since what is shown lacks them.
+    left_out: Mutex<BTreeSet<String>>,
 }
 
 /// The state since the first failure.
@@ -60,13 +64,30 @@ impl Outages {
         self.outage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Reports a key with another type whose value is left out where it would be shown. Logs each once.
+    pub(crate) fn left_out(&self, error: &Error) {
+        let mut seen = self.left_out.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.len() < MOST && seen.insert(error.to_string()) {
+            tracing::warn!(%error, "left out what a key holds");
+        }
+    }
+
     /// Reports a failed call of the loop `operation`, which will be repeated. Logs the first failure of each kind,
     /// and the count once a minute.
     pub fn failed(&self, operation: &'static str, error: &Error) {
         self.failed_at(Instant::now(), operation, error);
     }
 
+    /// Returns the number of calls that keys with another type have failed.
+    #[must_use]
+    pub fn wrong_types(&self) -> u64 {
+        self.wrong_types.load(Ordering::Relaxed)
+    }
+
     fn failed_at(&self, now: Instant, operation: &'static str, error: &Error) {
+        if error.is_wrong_type() {
+            self.wrong_types.fetch_add(1, Ordering::Relaxed);
+        }
         let mut outage = self.outage();
         self.open.store(true, Ordering::Relaxed);
         if outage.as_ref().is_none_or(|last| last.is_past(now)) {

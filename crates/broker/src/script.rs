@@ -23,6 +23,7 @@ use meshwork_model::keys::bananas::BananasKeys;
 use meshwork_model::keys::context::NodeKeys;
 use meshwork_model::keys::hero::{JobKeys, ScriptName};
 use meshwork_model::keys::nooble::NoobleKeys;
+use meshwork_model::keys::table::KeyTable;
 use meshwork_model::stored;
 use redis::Script;
 
@@ -197,32 +198,39 @@ impl Scripts {
     pub(crate) fn named(&self, keys: &JobKeys) -> Named {
         let layout = Layout::of(keys);
         let constants = constants(keys.script_names(), layout);
-        self.of(Protocol::Hero, layout, constants)
+        self.of(Protocol::Hero, layout, constants, Some(keys.table()))
     }
 
     /// Returns the scripts for jobs of Bananas.
     pub(crate) fn named_bananas(&self, keys: &BananasKeys) -> Named {
         let constants = constants(keys.script_names(), Layout::Hero);
-        self.of(Protocol::Bananas, Layout::Hero, constants)
+        self.of(Protocol::Bananas, Layout::Hero, constants, None)
     }
 
     /// Returns the scripts for actions of Nooble4.
     pub(crate) fn named_nooble(&self, names: &NoobleKeys) -> Named {
         let constants = constants(names.script_names(), Layout::Hero);
-        self.of(Protocol::Nooble, Layout::Hero, constants)
+        self.of(Protocol::Nooble, Layout::Hero, constants, None)
     }
 
     /// Returns the scripts for records and messages of contexts.
     pub(crate) fn named_context(&self) -> Named {
         let constants = constants(NodeKeys::script_names(), Layout::Hero);
-        self.of(Protocol::Context, Layout::Hero, constants)
+        self.of(Protocol::Context, Layout::Hero, constants, None)
     }
 
-    fn of(&self, schema: Protocol, layout: Layout, constants: Constants) -> Named {
+    fn of(
+        &self,
+        schema: Protocol,
+        layout: Layout,
+        constants: Constants,
+        table: Option<KeyTable>,
+    ) -> Named {
         Named(Arc::new(Making {
             schema,
             layout,
             constants,
+            table,
             sources: self.clone(),
             made: std::array::from_fn(|_| OnceLock::new()),
         }))
@@ -282,6 +290,8 @@ struct Making {
     schema: Protocol,
     layout: Layout,
     constants: Constants,
+    /// Types of the keys, if the scripts use any that a call does not name.
+    table: Option<KeyTable>,
     sources: Scripts,
     made: [OnceLock<Made>; Verb::ALL.len()],
 }
@@ -334,6 +344,7 @@ impl Named {
             constants,
             sources,
             made,
+            ..
         } = &*self.0;
         debug_assert_eq!(verb.protocol(), *schema, "{verb:?} is of another schema");
         made[verb as usize].get_or_init(|| {

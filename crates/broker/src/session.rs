@@ -99,6 +99,42 @@ impl<K> Session<K> {
     }
 }
 
+impl<K> Session<K> {
+    /// Sends the commands of a pipeline, each of which reads one key. The answer for a key of another type is as of
+    /// [`Self::or_nothing`].
+    pub(crate) async fn seen_all<T: FromRedisValue + Default>(
+        &self,
+        verb: &'static str,
+        pipe: &mut redis::Pipeline,
+    ) -> Result<Vec<T>, Error> {
+        pipe.ignore_errors();
+        let answers: Vec<redis::RedisResult<T>> = self.ask_all(verb, pipe).await?;
+        let of_key = |(answer, cmd): (redis::RedisResult<T>, &redis::Cmd)| {
+            self.or_nothing(answer.map_err(|source| Error::of_keys(verb, &keys_of(cmd), source)))
+        };
+        answers
+            .into_iter()
+            .zip(pipe.cmd_iter())
+            .map(of_key)
+            .collect()
+    }
+
+    /// Returns nothing in place of the error of a key with another type, and logs it once. For what is only shown: such a
+    /// key hides nothing else.
+    ///
+    /// # Errors
+    /// Any other error.
+    pub fn or_nothing<T: Default>(&self, answer: Result<T, Error>) -> Result<T, Error> {
+        match answer {
+            Err(error) if error.is_wrong_type() => {
+                self.outages().left_out(&error);
+                Ok(T::default())
+            }
+            answer => answer,
+        }
+    }
+}
+
 impl<K: Clone> Session<K> {
     /// Returns the same session over a separate connection.
     pub(crate) async fn dedicated(&self) -> Result<Self, Error> {

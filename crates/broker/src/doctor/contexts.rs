@@ -1,15 +1,19 @@
 //! Contexts: entries of the registry, records and keys that are damaged, and messages that ended because they were.
 
+use std::collections::BTreeSet;
+
 use meshwork_model::context::Context;
 use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout};
 use meshwork_model::keys::hero::JobKeys;
 
+use super::keys::Looks;
 use super::nodes::Nodes;
-use super::{Finding, Level, keys, progress, such_as};
+use super::{Finding, Level, progress, such_as};
 use crate::broker::Broker;
 use crate::conn::Conn;
 use crate::context::{ContextStore, Database, Read, has_no_database};
-use crate::error::Error;
+use crate::verb::MAX_ITEMS;
+use crate::verb::move_away::{MAX_SEARCHED, page};
 
 /// Greatest number of contexts that are examined.
 const MOST: usize = 1_000;
@@ -26,16 +30,17 @@ pub(super) async fn check(conn: &Conn, keys: &JobKeys, nodes: &Nodes) -> Vec<Fin
         return Vec::new();
     }
     let unmoved = unmoved(&store).await;
+    let mut looks = Looks::default();
+    looks
+        .at_node(&conn.of_key(&registry), store.node_keys())
+        .await;
     let entries = match store.hash(Database::Node, &registry).await {
         Ok(entries) => entries,
-        Err(error) if is_of_a_type(&error) => {
-            let damaged = damaged(vec![format!("{registry} is no hash")]);
-            return unmoved.into_iter().chain(damaged).collect();
-        }
-        Err(_) => return unmoved.into_iter().collect(),
+        Err(_) => return unmoved.into_iter().chain(looks.into_findings()).collect(),
     };
     let broker = Broker::new(conn.clone(), keys.clone());
     let (mut faults, mut ended, mut inside) = (Vec::new(), Vec::new(), Inside::default());
+    let registered: BTreeSet<_> = entries.iter().map(|(id, _)| id.clone()).collect();
     for (id, word) in entries.into_iter().take(MOST) {
         let Ok(id) = id.parse::<ContextId>() else {
             continue;
@@ -45,38 +50,49 @@ pub(super) async fn check(conn: &Conn, keys: &JobKeys, nodes: &Nodes) -> Vec<Fin
             Ok(layout) => {
                 let keys = ContextKeys::new(id, layout);
                 if !nodes.is_silent(keys.prefix()) {
-                    look(&store, &keys, &mut faults, &mut ended).await;
+                    look(conn, &store, &keys, &mut looks, &mut faults, &mut ended).await;
                     inside.look(&broker, keys).await;
                 }
             }
             Err(_) => faults.push(format!("the layout of context {id} in {registry}")),
         }
     }
-    [unmoved, damaged(faults), ended_messages(ended)]
-        .into_iter()
-        .flatten()
+    faults.extend(unregistered(conn, &registered).await);
+    let found = [unmoved, damaged(faults), ended_messages(ended)];
+    let found = found.into_iter().flatten();
+    found
+        .chain(looks.into_findings())
         .chain(inside.findings())
         .collect()
 }
 
-/// Faults of the keys, flows and batches of contexts.
-struct Inside {
-    /// Number of keys that may still be looked at.
-    left: usize,
-    keys: Vec<Finding>,
-    flows: Vec<String>,
-    batches: Vec<String>,
-}
-
-impl Default for Inside {
-    fn default() -> Self {
-        Self {
-            left: keys::MOST,
-            keys: Vec::new(),
-            flows: Vec::new(),
-            batches: Vec::new(),
+/// Returns the contexts after a prefix that the registry lacks. Those in a database of their own need no entry.
+async fn unregistered(conn: &Conn, registered: &BTreeSet<String>) -> Vec<String> {
+    let (mut found, mut from) = (BTreeSet::new(), 0);
+    for _ in 0..MAX_SEARCHED / MAX_ITEMS {
+        let Ok((next, keys)) = page(conn, "{ctx:", from).await else {
+            break;
+        };
+        let record = |key: &String| {
+            let id = ContextKeys::named_in(key)?;
+            let is_record = ContextKeys::new(id, ContextLayout::Prefix).record() == *key;
+            (is_record && !registered.contains(&id.to_string())).then_some(id)
+        };
+        found.extend(keys.iter().filter_map(record));
+        from = next;
+        if from == 0 {
+            break;
         }
     }
+    let text = |id| format!("context {id} is not in the registry: HSET mw:contexts {id} prefix");
+    found.into_iter().map(text).collect()
+}
+
+/// Faults of the flows and batches of contexts.
+#[derive(Default)]
+struct Inside {
+    flows: Vec<String>,
+    batches: Vec<String>,
 }
 
 impl Inside {
@@ -85,17 +101,13 @@ impl Inside {
         let Ok(broker) = broker.of_context(keys).await else {
             return;
         };
-        let found = keys::check(broker.conn(), broker.keys(), &mut self.left).await;
-        self.keys.extend(found);
         self.flows.extend(progress::flow_faults(&broker).await);
         self.batches.extend(progress::batch_faults(&broker).await);
     }
 
-    fn findings(mut self) -> Vec<Finding> {
-        self.keys.truncate(keys::MOST_NAMED);
-        self.keys.extend(progress::flows(&self.flows));
-        self.keys.extend(progress::batches(&self.batches));
-        self.keys
+    fn findings(self) -> impl Iterator<Item = Finding> {
+        let flows = progress::flows(&self.flows).into_iter();
+        flows.chain(progress::batches(&self.batches))
     }
 }
 
@@ -123,14 +135,12 @@ async fn unmoved(store: &ContextStore) -> Option<Finding> {
     Some(Finding::bad(level, CHECK, what, WHY, remedy))
 }
 
-fn is_of_a_type(error: &Error) -> bool {
-    matches!(error, Error::WrongType { .. } | Error::WrongKind { .. })
-}
-
 /// Examines one context.
 async fn look(
+    conn: &Conn,
     store: &ContextStore,
     keys: &ContextKeys,
+    looks: &mut Looks,
     faults: &mut Vec<String>,
     ended: &mut Vec<String>,
 ) {
@@ -147,46 +157,34 @@ async fn look(
                 faults.push(error.to_string());
             }
         }
-        Err(error) if is_of_a_type(&error) => faults.push(format!("{record} is no hash")),
         Err(error) if has_no_database(&error) => {
             let what = format!("the server has no database {}", keys.database());
             return faults.push(what);
         }
-        Err(_) => return,
-    }
-    let lists = [
-        keys.msg_out(),
-        keys.msg_out_coordinator(),
-        keys.msg_in(),
-        keys.msg_in_jobs(),
-    ];
-    // Those of jobs and flows are among the keys by their names.
-    let sets = [keys.outbound(), keys.sent()];
-    let lists = lists.iter().map(|key| (key, Read::Tail(1), "list"));
-    let sets = sets.iter().map(|key| (key, Read::Due(1), "sorted set"));
-    for (key, read, kind) in lists.chain(sets) {
-        let found = store.elements(database, key, read).await;
-        if found.is_err_and(|error| is_of_a_type(&error)) {
-            faults.push(format!("{key} of context {id} is no {kind}"));
-        }
-    }
-    match store
-        .entries(database, &keys.audit(), Read::Last(TRAIL))
-        .await
-    {
-        Ok(entries) => ended.extend(entries.into_iter().filter_map(|entry| {
-            let field = |name: &str| {
-                let found = entry.fields.iter().find(|(field, _)| field == name);
-                found.map_or("", |(_, value)| value.as_str())
-            };
-            let is_ended = field("what") == ENDED;
-            is_ended.then(|| format!("{} of context {id} ({})", field("object"), field("after")))
-        })),
-        Err(error) if is_of_a_type(&error) => {
-            faults.push(format!("{} of context {id} is no stream", keys.audit()));
-        }
+        Err(error) if !error.is_wrong_type() => return,
         Err(_) => {}
     }
+    let (of_context, named) = match keys.layout() {
+        ContextLayout::Db => (
+            conn.in_database(keys.database()).await,
+            Some(keys.database()),
+        ),
+        ContextLayout::Prefix => (Ok(conn.of_key(keys.prefix())), None),
+    };
+    if let Ok(conn) = of_context {
+        let table = JobKeys::of_context(keys.clone()).table();
+        looks.look(&conn, &table, keys.prefix(), named).await;
+    }
+    let audit = keys.audit();
+    let trail = store.entries(database, &audit, Read::Last(TRAIL)).await;
+    ended.extend(trail.unwrap_or_default().iter().filter_map(|entry| {
+        let field = |name: &str| {
+            let found = entry.fields.iter().find(|(field, _)| field == name);
+            found.map_or("", |(_, value)| value.as_str())
+        };
+        let is_ended = field("what") == ENDED;
+        is_ended.then(|| format!("{} of context {id} ({})", field("object"), field("after")))
+    }));
 }
 
 fn damaged(faults: Vec<String>) -> Option<Finding> {

@@ -1,219 +1,105 @@
-//! Meshwork's keys with values of another type. Scripts that need such a key fail, and cannot name it.
+//! Meshwork's keys with values of another type, in the namespace, in contexts and of the node. Calls that need one fail.
 
+use meshwork_model::keys::context::NodeKeys;
 use meshwork_model::keys::hero::JobKeys;
+use meshwork_model::keys::table::KeyTable;
 
-use super::{Finding, Level};
+use super::{Finding, Level, such_as};
 use crate::conn::Conn;
+use crate::verb::MAX_ITEMS;
+use crate::verb::move_away::{MAX_SEARCHED, WrongType, page, wrong_types};
 
-/// Types of the keys by their names in scripts. The names of many keys of a kind end with a colon.
-const KINDS: [(&str, &[&str]); 64] = [
-    ("QUEUES", &["list"]),
-    ("STATS", &["hash"]),
-    ("WORK", &["list"]),
-    ("REPLY", &["list"]),
-    ("CONTROL", &["list"]),
-    ("LEASES", &["zset"]),
-    ("PREFETCH_LISTS", &["zset"]),
-    ("PREFETCH", &["list"]),
-    ("DELAYED", &["zset"]),
-    ("DEAD", &["zset"]),
-    ("ENDED", &["zset"]),
-    ("WATCHED", &["zset"]),
-    ("WALK", &["hash"]),
-    ("LISTS", &["zset"]),
-    ("STALE", &["zset"]),
-    ("EVENTS", &["stream"]),
-    ("CONFIG", &["hash"]),
-    ("ACTORS", &["zset"]),
-    ("LOG", &["stream"]),
-    ("DEPENDENTS", &["list"]),
-    ("BATCHES", &["hash"]),
-    ("MEMBERS", &["set"]),
-    ("JOINED", &["list"]),
-    ("BATCHES_OPEN", &["zset"]),
-    ("BATCHES_ENDED", &["zset"]),
-    ("UNRESOLVED", &["list"]),
-    ("STOPS", &["zset"]),
-    ("STARTS", &["zset"]),
-    ("SLOTS", &["zset"]),
-    ("RATES", &["string"]),
-    ("ALERTS", &["hash"]),
-    ("BACKLOG", &["zset"]),
-    ("HEADS", &["zset"]),
-    ("BACKLOG_INDEX", &["zset"]),
-    ("UNIQUE", &["string"]),
-    ("SPREADS", &["hash"]),
-    ("SPREAD", &["zset"]),
-    ("SEQ", &["string"]),
-    ("DUE", &["list"]),
-    ("SCHEDULE", &["hash"]),
-    ("SCHEDULES", &["zset"]),
-    ("TAKEN", &["zset"]),
-    ("LEADER", &["string"]),
-    ("CLOCK", &["string"]),
-    ("HISTORY", &["zset"]),
-    ("HISTORIES", &["zset"]),
-    ("OBJECTS", &["hash", "list", "zset"]),
-    ("USAGE", &["hash"]),
-    // Old clients have lists under the names of jobs.
-    ("JOB", &["hash", "list"]),
-    ("OLD_REPLY", &["list"]),
-    ("OLD_STOP", &["list"]),
-    ("OLD_TYPE", &["list"]),
-    ("OLD_WORK", &["list"]),
-    // Of contexts alone.
-    ("GATES", &["set"]),
-    ("OPEN", &["zset"]),
-    ("AUDIT", &["stream"]),
-    ("FLOW", &["hash"]),
-    ("FLOWS", &["string", "hash"]),
-    ("FLOWS_DUE", &["zset"]),
-    ("FLOWS_LIST", &["zset"]),
-    ("FLOW_QUEUE", &["list"]),
-    ("FLOW_ID", &["string"]),
-    ("JOB_ID", &["string"]),
-    ("INDEX", &["zset"]),
-];
-
-/// Greatest number of keys that are looked at, as for queues, and in all contexts together. Keys with a fixed name are looked
-/// at in any case.
-pub(super) const MOST: usize = 20_000;
-/// Keys in one page of the scan, and in one call for their types.
-const PAGE: usize = 1_000;
 /// Greatest number of keys that are named.
-pub(super) const MOST_NAMED: usize = 20;
+const MOST_NAMED: usize = 20;
 
-const CHECK: &str = "keys";
-const WHY: &str = "scripts that need it fail with WRONGTYPE";
+/// Checks the types of the keys of the namespace. Keys that this user may not read are skipped.
+pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Vec<Finding> {
+    let mut looks = Looks::default();
+    looks.look(conn, &keys.table(), &keys.prefix(), None).await;
+    looks.into_findings()
+}
 
-/// The names of keys, with their types.
-struct Names(Vec<(String, &'static [&'static str])>);
+/// The findings about several tables of keys, and the bound that they share.
+#[derive(Default)]
+pub(super) struct Looks {
+    pub(super) findings: Vec<Finding>,
+    looked: usize,
+    /// Keys that workers have moved away.
+    moved: Vec<String>,
+}
 
-impl Names {
-    fn of(keys: &JobKeys) -> Self {
-        let names = keys.script_names();
-        let typed = names.into_iter().filter_map(|(name, key)| {
-            // In a context, the id of a job is its key.
-            let key = if key.is_empty() {
-                keys.job_prefix()
-            } else {
-                key
+impl Looks {
+    pub(super) fn into_findings(mut self) -> Vec<Finding> {
+        const CHECK: &str = "keys that were moved away";
+        const WHY: &str = "another program wrote values of another type over keys of Meshwork, which has found their content again";
+        if !self.moved.is_empty() {
+            let what = such_as(self.moved.len(), &self.moved);
+            let remedy = "find the program, look at the values, and DEL them";
+            self.findings
+                .push(Finding::bad(Level::Warning, CHECK, what, WHY, remedy));
+        }
+        self.findings
+    }
+
+    /// Looks at the keys that belong to no context.
+    pub(super) async fn at_node(&mut self, conn: &Conn, keys: NodeKeys) {
+        let table = KeyTable::of_node(keys);
+        self.look(conn, &table, &keys.moved("mw:"), None).await;
+        self.search(conn, &table, &keys.moved("actor:"), None).await;
+    }
+
+    /// Looks at the keys that are one of a kind, and at those with this prefix. `database` is named if the URL names another
+    /// one.
+    pub(super) async fn look(
+        &mut self,
+        conn: &Conn,
+        table: &KeyTable,
+        prefix: &str,
+        database: Option<u32>,
+    ) {
+        let fixed: Vec<_> = table.fixed().map(str::to_owned).collect();
+        self.types(conn, table, &fixed, database).await;
+        self.search(conn, table, prefix, database).await;
+    }
+
+    async fn search(&mut self, conn: &Conn, table: &KeyTable, prefix: &str, database: Option<u32>) {
+        let fixed: Vec<_> = table.fixed().collect();
+        let mut cursor = 0;
+        while self.looked < MAX_SEARCHED && self.findings.len() < MOST_NAMED {
+            let Ok((next, mut keys)) = page(conn, prefix, cursor).await else {
+                break;
             };
-            let (_, kinds) = KINDS.iter().find(|(known, _)| *known == name)?;
-            Some((key, *kinds))
-        });
-        Self(typed.collect())
-    }
-
-    /// Returns the names that are whole.
-    fn fixed(&self) -> Vec<String> {
-        let whole = self.0.iter().filter(|(name, _)| !name.ends_with(':'));
-        whole.map(|(name, _)| name.clone()).collect()
-    }
-
-    /// Returns the types that a key may have; `None` for other keys.
-    fn kinds(&self, key: &str) -> Option<&'static [&'static str]> {
-        let named = self.0.iter().filter(|(name, _)| {
-            key == name || name.ends_with(':') && key.starts_with(name.as_str())
-        });
-        let longest = named.max_by_key(|(name, _)| name.len());
-        longest.map(|(_, kinds)| *kinds)
-    }
-}
-
-/// Checks the types of Meshwork's keys, of `left` keys at most. Keys that this user may not read are skipped.
-pub(super) async fn check(conn: &Conn, keys: &JobKeys, left: &mut usize) -> Vec<Finding> {
-    let names = Names::of(keys);
-    let mut findings = Vec::new();
-    let mut found = names.fixed();
-    look(conn, &names, &found, &mut findings).await;
-    let mut cursor = 0_u64;
-    while *left > 0 && findings.len() < MOST_NAMED {
-        let mut scan = redis::cmd("SCAN");
-        scan.arg(cursor).arg("MATCH");
-        scan.arg(format!("{}*", keys.prefix()));
-        scan.arg("COUNT").arg(PAGE);
-        let Ok((next, page)) = super::facts::ask::<(u64, Vec<Vec<u8>>)>(conn, &scan).await else {
-            break;
-        };
-        *left = left.saturating_sub(PAGE);
-        let fixed = names.fixed();
-        // A name that is no text is no key of Meshwork, but may have a prefix of one.
-        let page = page
-            .into_iter()
-            .filter_map(|key| String::from_utf8(key).ok());
-        found = page.filter(|key| !fixed.contains(key)).collect();
-        look(conn, &names, &found, &mut findings).await;
-        cursor = next;
-        if cursor == 0 {
-            break;
-        }
-    }
-    findings.truncate(MOST_NAMED);
-    findings
-}
-
-/// Reads the types of these keys, and adds a finding for each wrong one.
-async fn look(conn: &Conn, names: &Names, found: &[String], findings: &mut Vec<Finding>) {
-    let known: Vec<_> = found
-        .iter()
-        .filter_map(|key| Some((key, names.kinds(key)?)))
-        .collect();
-    for page in known.chunks(PAGE) {
-        let mut types = redis::pipe();
-        for (key, _) in page {
-            types.cmd("TYPE").arg(key);
-        }
-        let types: Result<Vec<String>, _> = types.query_async(&mut conn.clone()).await;
-        for ((key, kinds), found) in page.iter().zip(types.unwrap_or_default()) {
-            if found != "none" && !kinds.contains(&found.as_str()) {
-                let what = format!(
-                    "{key} is a {found}, and has to be a {}",
-                    kinds.join(" or a ")
-                );
-                let remedy = format!("RENAME {key} to a name that is not Meshwork's, or DEL {key}");
-                findings.push(Finding::bad(Level::Problem, CHECK, what, WHY, remedy));
+            self.looked += MAX_ITEMS;
+            keys.retain(|key| !fixed.contains(&key.as_str()));
+            let moved = keys.iter().filter(|key| table.is_moved(key));
+            self.moved.extend(moved.cloned());
+            self.types(conn, table, &keys, database).await;
+            cursor = next;
+            if cursor == 0 {
+                break;
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout};
-
-    use super::*;
-
-    #[test]
-    fn each_name_has_a_type_and_each_type_a_name() {
-        let context = ContextId::new(7).expect("it is from 1");
-        let context = ContextKeys::new(context, ContextLayout::Prefix);
-        let mut names = JobKeys::default().script_names();
-        names.extend(JobKeys::of_context(context).script_names());
-        let mut names: Vec<_> = names.into_iter().map(|(name, _)| name).collect();
-        names.sort_unstable();
-        names.dedup();
-        // The beginning of all keys of a context.
-        names.retain(|name| *name != "PREFIX");
-        for name in &names {
-            let kinds = KINDS.iter().filter(|(known, _)| known == name);
-            assert_eq!(kinds.count(), 1, "{name}");
-        }
-        assert_eq!(names.len(), KINDS.len());
+        self.findings.truncate(MOST_NAMED);
     }
 
-    #[test]
-    fn the_longest_name_decides() {
-        let names = Names::of(&JobKeys::default());
-        for (key, kinds) in [
-            ("hero:job:j", Some(&["hash", "list"][..])),
-            ("hero:job:actor_queue:osis", Some(&["list"])),
-            ("hero:q:lease", Some(&["zset"])),
-            ("hero:q:leases", None),
-            ("hero:q:schedule:a", Some(&["hash"])),
-            ("other:job:j", None),
-        ] {
-            assert_eq!(names.kinds(key), kinds, "{key}");
+    /// Adds a finding for each of these keys with another type.
+    async fn types(
+        &mut self,
+        conn: &Conn,
+        table: &KeyTable,
+        keys: &[String],
+        database: Option<u32>,
+    ) {
+        const CHECK: &str = "keys";
+        const WHY: &str = "calls that need it fail; docs/reliability.md has what it holds";
+        let place = database.map_or_else(String::new, |it| format!(" in database {it}"));
+        for WrongType { key, found, kinds } in wrong_types(conn, table, keys).await {
+            let has_to = kinds.join(" or a ");
+            let what = format!("{key}{place} is a {found}, and has to be a {has_to}");
+            let remedy =
+                format!("RENAME {key} to a name that is not Meshwork's, or DEL {key}{place}");
+            let bad = Finding::bad(Level::Problem, CHECK, what, WHY, remedy);
+            self.findings.push(bad);
         }
     }
 }

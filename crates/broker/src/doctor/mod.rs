@@ -144,7 +144,7 @@ pub async fn examine(target: &Target, namespace: &Namespace) -> Result<Vec<Findi
     findings.extend(clock::check(&facts));
     let keys = JobKeys::new(namespace.clone());
     findings.extend(clock::steps(&conn, &keys).await);
-    findings.extend(keys::check(&conn, &keys, &mut { keys::MOST }).await);
+    findings.extend(keys::check(&conn, &keys).await);
     findings.extend(stale::check(&conn, &keys).await);
     findings.extend(queues::check(&conn, &keys).await);
     findings.extend(progress::check(&Broker::new(conn.clone(), keys.clone())).await);

@@ -25,12 +25,27 @@ pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Vec<Finding> {
         return Vec::new();
     };
     let found = [
+        lost_settings(&broker).await,
         unattended(&stats, keys),
         expired(conn, keys, stats.now_ms).await,
         gone(&broker, conn, keys, stats.now_ms).await,
         faulty(&broker).await,
     ];
     found.into_iter().flatten().collect()
+}
+
+/// Settings of queues that another program has deleted.
+async fn lost_settings(broker: &Broker) -> Option<Finding> {
+    const CHECK: &str = "settings of queues";
+    const WHY: &str = "paused queues run, and no limit or sandbox of a queue holds; nothing else knows the settings";
+    let config = broker.keys().config();
+    let is_lost = broker.has_lost_settings().await.is_ok_and(|lost| lost);
+    let what = format!("{config} is gone");
+    let remedy = format!(
+        "set pauses and limits again, as with `meshwork queue limit set`, or restore a backup; if none is needed, HSET {config} \
+         kept 1"
+    );
+    is_lost.then(|| Finding::bad(Level::Problem, CHECK, what, WHY, remedy))
 }
 
 /// Waiting jobs that no worker of Meshwork claims.

@@ -30,6 +30,14 @@ pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Vec<Finding> {
             break;
         }
     }
+    let gone = broker.schedules_without_record().await;
+    let gone = gone.unwrap_or_default();
+    let named = such_as(gone.len(), &gone);
+    let gone = (!gone.is_empty()).then(|| {
+        const WHY: &str = "their records are gone, so they do not fire; at their next slot the names are removed too";
+        let remedy = "add them again with `meshwork schedule add`, or restore a backup";
+        Finding::bad(Level::Problem, CHECK, named, WHY, remedy)
+    });
     let warning = |names: &[String], why, remedy: &str| {
         let what = such_as(names.len(), names);
         (!names.is_empty()).then(|| Finding::bad(Level::Warning, CHECK, what, why, remedy))
@@ -41,6 +49,7 @@ pub(super) async fn check(conn: &Conn, keys: &JobKeys) -> Vec<Finding> {
     [
         warning(&lost, why, remedy),
         warning(&odd, unreadable, again),
+        gone,
     ]
     .into_iter()
     .flatten()

@@ -16,7 +16,8 @@ local gone, stops, a = {}, {}, 5 + entries
 for k = 1, #KEYS do
   local id, token = ARGV[a], ARGV[a + 1]
   local has = read(KEYS[k], 'mw_token', 'status', 'mw_stop')
-  if has.mw_token == token and has.status == 'started' and redis.call('ZSCORE', LEASES, id) then
+  if has.mw_token == token and has.status == 'started' then
+    -- Also if the set has lost the entry: whatever ends a lease ends the token too.
     redis.call('ZADD', LEASES, deadline, id)
     if has.mw_stop then stops[#stops + 1] = id end
   else

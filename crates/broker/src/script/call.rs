@@ -7,6 +7,8 @@ use redis::{
 
 use super::answer::Answer;
 use super::{Layout, Made, Named, Protocol, Verb, rights};
+use meshwork_model::keys::table::KeyTable;
+
 use crate::commands;
 use crate::conn::Conn;
 use crate::error::Error;
@@ -30,23 +32,20 @@ pub(crate) struct Call<'a> {
     reads: bool,
     /// False if the keys follow the arguments, since they are in another database than that of the connection.
     declares: bool,
+    /// Types of the keys that scripts use without receiving them.
+    table: Option<&'a KeyTable>,
 }
 
-/// Returns the existing keys, each with the type of its value; all keys, if the server does not answer.
-async fn kinds(conn: &Conn, keys: Vec<String>) -> Vec<String> {
+/// Returns the types of keys; none, if the server does not answer.
+async fn types(conn: &Conn, keys: &[String]) -> Vec<String> {
     let mut types = redis::pipe();
-    for key in &keys {
+    for key in keys {
         types.cmd("TYPE").arg(key);
     }
-    let kinds = types.query_async(&mut conn.clone()).await;
-    let Ok(kinds): RedisResult<Vec<String>> = kinds else {
-        return keys;
-    };
-    let both = keys.iter().zip(kinds).filter(|(_, kind)| kind != "none");
-    let named: Vec<_> = both
-        .map(|(key, kind)| format!("{key} (now a {kind})"))
-        .collect();
-    if named.is_empty() { keys } else { named }
+    types
+        .query_async(&mut conn.clone())
+        .await
+        .unwrap_or_default()
 }
 
 impl Named {
@@ -59,6 +58,7 @@ impl Named {
             args: Cmd::with_capacity(ARGS.0, ARGS.1),
             reads: *reads,
             declares: true,
+            table: self.0.table.as_ref(),
         }
     }
 }
@@ -139,14 +139,47 @@ impl Call<'_> {
         if source.code() != Some("WRONGTYPE") {
             return Error::Call { verb, source };
         }
-        keys = kinds(conn, keys).await;
+        // Scripts of contexts name it themselves.
+        let named = source.detail().and_then(|text| text.split_once(" holds "));
+        let named = named.map(|(key, _)| key.to_owned());
+        let named = named.filter(|key| keys.contains(key));
+        let found = match named {
+            Some(key) => Some(key),
+            None if self.table.is_none() && keys.len() == 1 => keys.first().cloned(),
+            None => self.of_wrong_type(conn, &keys).await,
+        };
+        if let Some(key) = found {
+            return Error::WrongType { verb, key };
+        }
+        let both = keys.iter().zip(types(conn, &keys).await);
+        let named: Vec<_> = both
+            .filter(|(_, kind)| kind != "none")
+            .map(|(key, kind)| format!("{key} (now a {kind})"))
+            .collect();
+        if !named.is_empty() {
+            keys = named;
+        }
         // Scripts also build keys from arguments and stored data.
-        keys.push(match self.verb.protocol() {
-            Protocol::Hero => "one that all calls share (`meshwork doctor` names it)".to_owned(),
-            _ => "one whose name begins like these".to_owned(),
+        keys.push(match self.table {
+            Some(_) => {
+                "one of a job or queue that it found (`meshwork doctor` names it)".to_owned()
+            }
+            None => "one whose name begins like these".to_owned(),
         });
         let keys = keys.join(", ");
         Error::WrongKind { verb, keys }
+    }
+
+    /// Returns the first key with a wrong type among those of the call, those that all calls share, and those with related
+    /// names.
+    async fn of_wrong_type(&self, conn: &Conn, keys: &[String]) -> Option<String> {
+        let table = self.table?;
+        let mut all = keys.to_vec();
+        all.extend(table.fixed().map(str::to_owned));
+        all.extend(table.related(keys.iter().map(String::as_str)));
+        let types = types(conn, &all).await;
+        let mut both = all.into_iter().zip(types);
+        both.find_map(|(key, kind)| table.expected(&key, &kind).is_some().then_some(key))
     }
 
     /// Returns the keys of the call, each once.

@@ -208,6 +208,7 @@ files![
     "worker/control.lua",
     "worker/deregister.lua",
     "worker/expire_workers.lua",
+    "worker/move_away.lua",
     "worker/register.lua",
 ];
 

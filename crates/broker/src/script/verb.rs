@@ -9,6 +9,7 @@ pub enum Verb {
     AddChild,
     Claim,
     Renew,
+    MoveAway,
     Isolate,
     Log,
     Complete,
@@ -125,11 +126,12 @@ impl Protocol {
 
 impl Verb {
     /// All verbs, in the order of a job's life.
-    pub const ALL: [Self; 90] = [
+    pub const ALL: [Self; 91] = [
         Self::Enqueue,
         Self::AddChild,
         Self::Claim,
         Self::Renew,
+        Self::MoveAway,
         Self::Isolate,
         Self::Log,
         Self::Complete,
@@ -227,6 +229,7 @@ impl Verb {
             Self::AddChild => "add_child",
             Self::Claim => "claim",
             Self::Renew => "renew",
+            Self::MoveAway => "move_away",
             Self::Isolate => "isolate",
             Self::Log => "log",
             Self::Complete => "complete",
@@ -341,6 +344,7 @@ impl Verb {
             Self::SaveObject | Self::DeleteObject | Self::ReadObjects => Some("objects"),
             Self::ExpireWorkers
             | Self::Control
+            | Self::MoveAway
             | Self::Register
             | Self::Deregister
             | Self::BananasDeregister => Some("worker"),

@@ -68,6 +68,7 @@ pub use schedule::{FiredSlots, Put, SchedulePage, ScheduleRun, Scheduled};
 pub use transfer::export::IdList;
 pub use worker::control::{Control, Controlled, LeaderTask};
 pub use worker::look::{ChangeConn, ContextConn, DueTasks, PollKeys, PollResult};
+pub(crate) use worker::move_away;
 pub use worker::register::{REGISTRATION_TTL, Registration};
 pub use worker::workers::{RegisteredWorker, WorkerPage};
 

@@ -107,7 +107,8 @@ impl Client {
         let Some(worker) = &job.worker else {
             return Ok(Vec::new());
         };
-        let ended_ms = self.broker().lease_until(&job.job_id()).await?;
+        let ended_ms = self.broker().lease_until(&job.job_id()).await;
+        let ended_ms = self.broker().or_nothing(ended_ms)?;
         let now = self.broker().now().await?;
         if ended_ms.is_some_and(|ended| ended >= now) || self.has_changed(job).await? {
             return Ok(Vec::new());
@@ -119,7 +120,8 @@ impl Client {
     /// Returns the place of a job that may run.
     async fn of_place(&self, job: &Job) -> Result<Option<WaitReason>, Error> {
         let (list, id) = (self.broker().queue_of(job), job.job_id());
-        if let Some(position) = self.broker().position(&list, &id).await? {
+        let broker = self.broker();
+        if let Some(position) = broker.or_nothing(broker.position(&list, &id).await)? {
             return Ok(Some(WaitReason::Position {
                 queue: position.queue,
                 ahead: position.ahead,
@@ -127,7 +129,7 @@ impl Client {
                 higher: position.higher,
             }));
         }
-        if let Some(worker) = self.broker().prefetched_by(&id).await? {
+        if let Some(worker) = broker.or_nothing(broker.prefetched_by(&id).await)? {
             return Ok(Some(WaitReason::Prefetched { worker }));
         }
         Ok((!self.has_changed(job).await?).then_some(WaitReason::Lost))
@@ -204,7 +206,8 @@ impl Client {
     /// Returns the reasons for which no worker takes a job; busy ones only if nothing else keeps it.
     async fn of_workers(&self, job: &Job, is_kept: bool) -> Result<Vec<WaitReason>, Error> {
         let queue = self.broker().queue_of(job);
-        let is_listened = self.broker().is_listened(&queue).await?;
+        let broker = self.broker();
+        let is_listened = broker.or_nothing(broker.is_listened(&queue).await)?;
         let workers = self.workers_of(&queue).await?;
         let is_able = |worker: &WorkerInfo| !worker.quiet && worker.fault.is_none();
         let is_served = workers.is_empty() || workers.iter().any(is_able);
@@ -238,10 +241,11 @@ impl Client {
 
     /// Returns the live workers of Meshwork that may take jobs of a queue, by its type, group and instance.
     async fn workers_of(&self, queue: &str) -> Result<Vec<WorkerInfo>, Error> {
-        let Some(parts) = self.broker().keys().queue_parts(queue) else {
+        let broker = self.broker();
+        let Some(parts) = broker.keys().queue_parts(queue) else {
             return Ok(Vec::new());
         };
-        let all = self.broker().workers_of_type(&parts.script_type).await?;
+        let all = broker.or_nothing(broker.workers_of_type(&parts.script_type).await)?;
         let all = all.iter().map(|(key, value)| WorkerInfo::read(key, value));
         let is = |wanted: &Option<String>, is: &str| wanted.as_deref().is_none_or(|it| it == is);
         let takes = |worker: &WorkerInfo| {

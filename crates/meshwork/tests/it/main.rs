@@ -16,6 +16,7 @@ mod flow_pause;
 mod flow_typed;
 mod flows;
 mod groups;
+mod keys;
 mod limits;
 mod metrics;
 mod metrics_mesh;

@@ -8,6 +8,7 @@
 mod legacy;
 mod own;
 mod parse;
+mod rows;
 
 use super::context::{ContextKeys, ContextLayout};
 use super::suffix;

@@ -6,3 +6,4 @@ pub mod hero;
 pub mod nooble;
 mod queues;
 pub(crate) mod suffix;
+pub mod table;

@@ -34,6 +34,7 @@ local function tend(batch)
   end
   if not has.total or has.ended then
     redis.call('ZREM', BATCHES_OPEN, batch)
+    if has.ended then redis.call('ZADD', BATCHES_ENDED, 'NX', has.ended, batch) end
     if not has.total then redis.call('DEL', MEMBERS .. batch, JOINED .. batch) end
     return 1
   end

@@ -41,6 +41,15 @@ local reads = {
 local found = {}
 for at, key in ipairs(keys) do
   local how = 3 * at
-  found[at] = reads[ARGV[how]](key, ARGV[how + 1], ARGV[how + 2])
+  local is_read, answer = pcall(reads[ARGV[how]], key, ARGV[how + 1], ARGV[how + 2])
+  if not is_read then
+    -- The server does not name the key.
+    local fault = type(answer) == 'table' and answer.err or tostring(answer)
+    if string.find(fault, 'WRONGTYPE', 1, true) then
+      return redis.error_reply('WRONGTYPE ' .. key .. ' holds another type')
+    end
+    error(answer)
+  end
+  found[at] = answer
 end
 return found

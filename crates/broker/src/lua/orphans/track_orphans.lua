@@ -31,9 +31,18 @@ local function is_lost(id, has)
   return not redis.call('ZSCORE', ENDED, id) and not redis.call('ZSCORE', DEAD, id)
 end
 
+-- Puts a job that waits for its time back into the set of delayed jobs, which has lost it. Returns true if it did.
+local function delay_again(id, has)
+  local due = tonumber(has.mw_run_at or '')
+  if not due or due <= now or not is_dispatched(has.status) then return false end
+  redis.call('ZADD', DELAYED, int(due), id)
+  return true
+end
+
 for k = 1, #KEYS, 2 do
   local key, id, script_type = KEYS[k], ARGV[a], ARGV[a + 1]
-  local has = read(key, 'status', 'mw_reply', 'mw_waiting', 'mw_queue', 'mw_key', 'mw_flow', 'worker_id', 'actor_id')
+  local has = read(key, 'status', 'mw_reply', 'mw_waiting', 'mw_queue', 'mw_key', 'mw_flow', 'mw_run_at',
+    'worker_id', 'actor_id')
   local _, after, phase = old_list(script_type, worker_of(has))
   -- Half of the room is for native jobs, however many foreign ones there are.
   local space = suspects < (has.mw_reply and room or room / 2)
@@ -41,7 +50,7 @@ for k = 1, #KEYS, 2 do
   if not watched and is_lost(id, has) then
     redis.call('ZADD', WATCHED, int(now), id)
     adopted = adopted + 1
-  elseif (watched or phase or space) and open(id, has, has.mw_queue or KEYS[k + 1]) then
+  elseif (watched or phase or space) and open(id, has, has.mw_queue or KEYS[k + 1]) and not delay_again(id, has) then
     -- False for a job that a worker without its type returned to a legacy list.
     local known = string.sub(has.mw_queue or '', 1, #WORK) == WORK
     local looked_after = script_type ~= '' and (has.mw_reply or phase or rescue)

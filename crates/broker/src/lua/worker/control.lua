@@ -78,7 +78,9 @@ local turn = tonumber(redis.call('GET', LEADER) or '') or 0
 local mine = not (turn > now) or turn > now + 10 * every
 if mine then redis.call('SET', LEADER, int(now + every)) end
 for a = 5, 4 + types do
-  answer[#answer + 1] = redis.call('HGET', CONFIG, 'migration:' .. ARGV[a]) or ''
+  -- Settings of another type name no migration; they keep no other work from its leader.
+  local migration = try('HGET', CONFIG, 'migration:' .. ARGV[a])
+  answer[#answer + 1] = type(migration) == 'string' and migration or ''
 end
 -- A call that a key of another kind fails counts as something to do: the task reports it.
 local function is_due(set)

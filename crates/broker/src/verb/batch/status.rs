@@ -138,8 +138,9 @@ impl Broker {
     /// The server refuses the call.
     #[boxed]
     pub async fn batch_status(&self, id: &BatchId) -> Result<Option<BatchStatus>, Error> {
-        let mut statuses = self.statuses_of(vec![id.clone()]).await?;
-        Ok(statuses.pop())
+        let get = redis::cmd("HGETALL").arg(self.keys.batch(id)).to_owned();
+        let fields: Fields = self.ask("inspect", &get).await?;
+        Ok(BatchStatus::read(id.clone(), fields))
     }
 
     /// Returns up to `limit` batches without the first `from`, and whether more may follow: first those that have not
@@ -158,7 +159,7 @@ impl Broker {
             return Ok((Vec::new(), false));
         }
         let open = redis::cmd("ZCARD").arg(self.keys.batches_open()).to_owned();
-        let open: usize = self.ask("batches", &open).await?;
+        let open: usize = self.or_nothing(self.ask("batches", &open).await)?;
         let mut ids: Vec<Vec<u8>> = Vec::new();
         for (command, key) in [
             ("ZRANGE", self.keys.batches_open()),
@@ -177,7 +178,7 @@ impl Broker {
                         .arg(limit)
                 }
             };
-            ids.extend(self.ask::<Vec<Vec<u8>>>("batches", &cmd).await?);
+            ids.extend(self.or_nothing(self.ask::<Vec<Vec<u8>>>("batches", &cmd).await)?);
         }
         let is_full = ids.len() >= limit;
         ids.truncate(limit);
@@ -193,7 +194,7 @@ impl Broker {
         for id in &ids {
             pipe.cmd("HGETALL").arg(self.keys.batch(id));
         }
-        let hashes: Vec<Fields> = self.ask_all("inspect", &pipe).await?;
+        let hashes: Vec<Fields> = self.seen_all("inspect", &mut pipe).await?;
         let read = |(id, fields)| BatchStatus::read(id, fields);
         Ok(ids.into_iter().zip(hashes).filter_map(read).collect())
     }

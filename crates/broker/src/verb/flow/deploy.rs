@@ -189,11 +189,7 @@ impl Flows {
                 .arg(self.keys.deployed_flow(name))
                 .arg(&fields);
         }
-        let read = pipe.query_async(&mut self.broker.conn.clone()).await;
-        let read: Vec<[Option<u64>; 3]> = read.map_err(|source| Error::Call {
-            verb: "flow_read",
-            source,
-        })?;
+        let read: Vec<[Option<u64>; 3]> = self.broker.ask_all("flow_read", &pipe).await?;
         let both = names.into_iter().zip(read);
         let found = both.filter_map(|(name, [by, at, deployments])| {
             Some(Deployment {

@@ -92,11 +92,7 @@ impl Flows {
         for key in keys {
             pipe.cmd("HMGET").arg(key).arg(fields);
         }
-        let read = pipe.query_async(&mut self.broker.conn.clone()).await;
-        read.map_err(|source| Error::Call {
-            verb: "flow_read",
-            source,
-        })
+        self.broker.ask_all("flow_read", &pipe).await
     }
 
     /// Returns at most `most` flows, the latest submission first.

@@ -1,4 +1,5 @@
-//! lost: finds jobs whose entry in a set is gone, with the set or alone: ended jobs, dead letters, and jobs that wait.
+//! lost: finds what a set has lost, with the set or alone: ended jobs, dead letters, jobs that wait, batches, backlogs. Notes
+//! that queues have settings, whose loss nothing else shows.
 
 use meshwork_model::name::JobId;
 use redis::RedisResult;
@@ -8,6 +9,9 @@ use crate::error::Error;
 use crate::verb::inspect::jobs::failed;
 use crate::verb::migrate::Kept;
 use crate::verb::{MAX_ITEMS, Suspect};
+
+/// Field of the scan's state that notes that queues have settings.
+const SETTINGS_NOTED: &str = "settings";
 
 impl Broker {
     /// Puts jobs under watch that the sets of ended, dead and watched jobs lack. Returns their number.
@@ -48,5 +52,63 @@ impl Broker {
             adopted += self.track_orphans(chunk).await?;
         }
         Ok(adopted)
+    }
+
+    /// Returns those of the batches that the set of ended ones lacks.
+    pub(super) async fn open_batches(&self, batches: Vec<String>) -> Result<Vec<String>, Error> {
+        let mut scores = redis::pipe();
+        for batch in &batches {
+            scores
+                .cmd("ZSCORE")
+                .arg(self.keys.batches_ended())
+                .arg(batch);
+        }
+        if batches.is_empty() {
+            return Ok(batches);
+        }
+        let ended: Vec<Option<f64>> = self.ask_all("sweep", &scores).await?;
+        let open = batches.into_iter().zip(ended);
+        let open = open.filter(|(_, ended)| ended.is_none());
+        Ok(open.map(|(batch, _)| batch).collect())
+    }
+
+    /// Adds names to a set by the time of their next check if it has lost them. The check removes those that need none.
+    pub(super) async fn enter(&self, set: String, names: &[String], now: u64) -> Result<(), Error> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let mut add = redis::cmd("ZADD");
+        add.arg(set).arg("NX");
+        for name in names {
+            add.arg(now).arg(name);
+        }
+        self.ask("sweep", &add).await
+    }
+
+    /// Notes that queues have settings, so that `doctor` sees their loss. The field `kept` keeps the hash when the last setting
+    /// is removed.
+    pub(super) async fn note_settings(&self) -> Result<(), Error> {
+        let config = self.keys.config();
+        let many: u64 = self.ask("sweep", redis::cmd("HLEN").arg(&config)).await?;
+        if many == 0 {
+            return Ok(());
+        }
+        let kept = redis::cmd("HSETNX")
+            .arg(&config)
+            .arg("kept")
+            .arg(1)
+            .to_owned();
+        self.ask::<u64>("sweep", &kept).await?;
+        let mut note = redis::cmd("HSET");
+        note.arg(self.keys.walk()).arg(SETTINGS_NOTED).arg(1);
+        self.ask::<u64>("sweep", &note).await.map(drop)
+    }
+
+    /// Returns whether queues had settings that are gone now.
+    pub(crate) async fn has_lost_settings(&self) -> Result<bool, Error> {
+        let mut noted = redis::cmd("HEXISTS");
+        noted.arg(self.keys.walk()).arg(SETTINGS_NOTED);
+        let exists = redis::cmd("EXISTS").arg(self.keys.config()).to_owned();
+        Ok(self.ask("inspect", &noted).await? && !self.ask::<bool>("inspect", &exists).await?)
     }
 }

@@ -69,6 +69,9 @@ struct Page {
     /// Reply lists, with their jobs.
     replies: Vec<(String, JobId)>,
     schedules: Vec<ScheduleName>,
+    batches: Vec<String>,
+    /// Names of backlogs of concurrency keys.
+    backlogs: Vec<String>,
     /// Cursor of the next page; 0 after the last one.
     next: u64,
 }
@@ -85,7 +88,7 @@ pub(super) struct Walk {
 impl Broker {
     /// Continues the scan. It puts suspected orphans under watch ([`Broker::track_orphans`]), records the canonical queues,
     /// sets a time to live for replies whose worker set none, and adds schedules to the set of all schedules if it
-    /// lacks them, and jobs to the sets of ended, dead and waiting ones. A scan begins once a minute, where foreign jobs are rescued every 10 s or more, and while a type migrates,
+    /// lacks them, batches and backlogs of concurrency keys to those of the next checks, and jobs to the sets of ended, dead, delayed and waiting ones. A scan begins once a minute, where foreign jobs are rescued every 10 s or more, and while a type migrates,
     /// at the end of the last one.
     ///
     /// Suspected orphans are jobs that were started without a lease, waiting jobs of foreign clients that are on no
@@ -118,12 +121,19 @@ impl Broker {
             self.index(&page.ids).await?;
             self.end_replies(&page.replies).await?;
             swept.restored += self.restore_schedules(page.schedules, now).await?;
+            let open = self.open_batches(page.batches).await?;
+            self.enter(self.keys.batches_open(), &open, now).await?;
+            self.enter(self.keys.backlog_index(), &page.backlogs, now)
+                .await?;
             let (read, next) = (self.read_jobs(&page.ids).await?, page.next);
             swept.adopted += self.track_lost(&read.kept).await?;
             self.take_page(read.open, &migrations, &mut standing, &mut swept)
                 .await?;
             (walk.next, swept.next) = (next, next);
             self.note_walk(walk, now).await?;
+            if next == 0 {
+                self.or_nothing(self.note_settings().await)?;
+            }
             if next == 0 {
                 break;
             }
@@ -193,6 +203,7 @@ impl Broker {
         scan.arg("COUNT").arg(SCAN_COUNT);
         let (next, keys): (u64, Vec<Vec<u8>>) = self.ask("sweep", &scan).await?;
         let (work, schedules) = (self.keys.work_prefix(), self.keys.schedule_prefix());
+        let (batches, backlogs) = (self.keys.batch_prefix(), self.keys.backlog(""));
         let mut page = Page {
             next,
             ..Page::default()
@@ -204,6 +215,10 @@ impl Broker {
                 page.lists.push(key);
             } else if let Some(name) = key.strip_prefix(&schedules) {
                 page.schedules.extend(name.parse());
+            } else if let Some(batch) = key.strip_prefix(&batches) {
+                page.batches.push(batch.to_owned());
+            } else if let Some(name) = key.strip_prefix(&backlogs) {
+                page.backlogs.push(name.to_owned());
             } else if let Some(id) = self.reply_of(&key) {
                 page.replies.push((key, id));
             }

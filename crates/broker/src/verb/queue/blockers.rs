@@ -47,13 +47,13 @@ impl Broker {
         if job.status() != Some(Status::Dispatched) {
             return Ok(waits);
         }
-        if let Some(due) = self.next_run(&job.job_id()).await? {
+        if let Some(due) = self.or_nothing(self.next_run(&job.job_id()).await)? {
             waits.push(Blocker::Time(due));
         }
         let list = self.queue_of(job);
         let (queue, set) = (
             JobKeys::without_priority(&list),
-            self.settings_of(&list).await?,
+            self.or_nothing(self.settings_of(&list).await)?,
         );
         if set.paused {
             waits.push(Blocker::Paused);
@@ -62,7 +62,7 @@ impl Broker {
             let mut rank = redis::cmd("ZRANK");
             rank.arg(self.keys.backlog(&JobKeys::of_key(&list, key)))
                 .arg(&job.id);
-            let ahead: Option<usize> = self.ask("waits", &rank).await?;
+            let ahead: Option<usize> = self.or_nothing(self.ask("waits", &rank).await)?;
             if let Some(ahead) = ahead {
                 let of_key = JobKeys::of_key(queue, key);
                 waits.push(Blocker::Key {
@@ -84,7 +84,7 @@ impl Broker {
     async fn full(&self, of: &str, most: Option<u64>) -> Result<Option<u64>, Error> {
         let Some(most) = most else { return Ok(None) };
         let slots = redis::cmd("ZCARD").arg(self.keys.slots(of)).to_owned();
-        let taken: u64 = self.ask("waits", &slots).await?;
+        let taken: u64 = self.or_nothing(self.ask("waits", &slots).await)?;
         Ok((taken >= most).then_some(most))
     }
 
@@ -92,7 +92,7 @@ impl Broker {
     async fn next_start(&self, of: &str, rate: Option<Rate>) -> Result<Option<(Rate, u64)>, Error> {
         let Some(rate) = rate else { return Ok(None) };
         let state = redis::cmd("GET").arg(self.keys.rate_state(of)).to_owned();
-        let kept: Option<Vec<u8>> = self.ask("waits", &state).await?;
+        let kept: Option<Vec<u8>> = self.or_nothing(self.ask("waits", &state).await)?;
         let ms = rate.wait_ms(&text(kept.unwrap_or_default()), self.now().await?);
         Ok((ms > 0).then_some((rate, ms)))
     }

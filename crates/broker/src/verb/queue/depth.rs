@@ -12,7 +12,7 @@ use redis::RedisResult;
 use crate::broker::Broker;
 use crate::error::Error;
 use crate::verb::MAX_ITEMS;
-use crate::verb::inspect::jobs::{failed, texts};
+use crate::verb::inspect::jobs::texts;
 
 /// Greatest number of delayed jobs, and of running ones, that one walk over all queues reads: some ten milliseconds of the
 /// server's time.
@@ -121,7 +121,7 @@ impl Broker {
         loop {
             let (counts, last) = self.aside_page(from, wanted).await?;
             for (list, count) in counts {
-                *aside.entry(list).or_insert(0) += count.map_err(failed)?;
+                *aside.entry(list).or_insert(0) += count;
             }
             if last {
                 return Ok(aside);
@@ -131,12 +131,12 @@ impl Broker {
     }
 
     /// Returns a page of [`MAX_ITEMS`] keys from index `from` on: the size of each key's backlog with its list, if
-    /// the list is wanted. Also returns whether it is the last page.
+    /// the list is wanted. Also returns whether it is the last page. A backlog of another type counts as empty.
     pub(crate) async fn aside_page(
         &self,
         from: usize,
         wanted: impl Fn(&str) -> bool,
-    ) -> Result<(Vec<(String, RedisResult<usize>)>, bool), Error> {
+    ) -> Result<(Vec<(String, usize)>, bool), Error> {
         let mut range = redis::cmd("ZRANGE");
         range
             .arg(self.keys.backlog_index())
@@ -145,7 +145,6 @@ impl Broker {
         let found: Vec<Vec<u8>> = self.ask("depth", &range).await?;
         let last = found.len() < MAX_ITEMS;
         let (mut lists, mut pipe) = (Vec::new(), redis::pipe());
-        pipe.ignore_errors();
         for name in texts(found) {
             if let Some((list, _)) = name.split_once(' ')
                 && wanted(list)
@@ -157,7 +156,7 @@ impl Broker {
         if lists.is_empty() {
             return Ok((Vec::new(), last));
         }
-        let counts: Vec<RedisResult<usize>> = self.ask_all("inspect", &pipe).await?;
+        let counts = self.seen_all("inspect", &mut pipe).await?;
         Ok((lists.into_iter().zip(counts).collect(), last))
     }
 

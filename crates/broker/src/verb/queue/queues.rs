@@ -69,16 +69,16 @@ impl Broker {
     #[boxed]
     pub async fn queues(&self) -> Result<Vec<QueueInfo>, Error> {
         let mut queues = BTreeMap::new();
-        for queue in self.listened().await? {
+        for queue in self.or_nothing(self.listened().await)? {
             *queues.entry(queue).or_insert(0) += 1;
         }
         for queue in self.used_lists().await? {
             queues.entry(queue).or_insert(0);
         }
         let seen = Seen {
-            running: self.origins().await?,
-            aside: self.aside(None).await?,
-            settings: self.settings().await?,
+            running: self.or_nothing(self.origins().await)?,
+            aside: self.or_nothing(self.aside(None).await)?,
+            settings: self.or_nothing(self.settings().await)?,
         };
         for queue in seen.aside.keys().chain(seen.settings.queues.keys()) {
             queues.entry(queue.clone()).or_insert(0);

@@ -146,7 +146,7 @@ impl Broker {
     #[boxed]
     pub async fn stats_of_known(&self, known: &mut KnownQueues) -> Result<Stats, Error> {
         let mut listeners = BTreeMap::new();
-        for queue in self.listened().await? {
+        for queue in self.or_nothing(self.listened().await)? {
             *listeners.entry(queue).or_insert(0) += 1;
         }
         let too_many = known.add(listeners.keys().cloned());
@@ -154,12 +154,12 @@ impl Broker {
         let mut stats = Stats {
             now_ms,
             partial: too_many || !known.whole,
-            workers: self.live_workers(now_ms, "").await?,
+            workers: self.or_nothing(self.live_workers(now_ms, "").await)?,
             server: self.server_stats().await?,
             ..Stats::default()
         };
         self.totals(&mut stats).await?;
-        let aside = self.set_aside().await?;
+        let aside = self.or_nothing(self.set_aside().await)?;
         known.add(aside.keys().cloned());
         let names: Vec<_> = known.queues.iter().cloned().collect();
         for chunk in names.chunks(MAX_ITEMS) {
@@ -243,7 +243,7 @@ impl Broker {
         for from in (0..MAX_QUEUES).step_by(MAX_ITEMS) {
             let (counts, last) = self.aside_page(from, |_| true).await?;
             for (queue, count) in counts {
-                *aside.entry(queue).or_default() += count.unwrap_or(0) as u64;
+                *aside.entry(queue).or_default() += count as u64;
             }
             if last {
                 break;
@@ -284,9 +284,9 @@ impl Broker {
 
     /// Adds the numbers of the whole namespace.
     async fn totals(&self, stats: &mut Stats) -> Result<(), Error> {
-        let mut pipe = redis::pipe();
         let keys = &self.keys;
         let (delayed, schedules) = (keys.delayed(), keys.schedules());
+        let mut counts = redis::pipe();
         for set in [
             &keys.lease(),
             &delayed,
@@ -294,32 +294,38 @@ impl Broker {
             &keys.ended(),
             &schedules,
         ] {
-            pipe.cmd("ZCARD").arg(set);
+            counts.cmd("ZCARD").arg(set);
         }
+        let counts = self.seen_all("inspect", &mut counts).await?;
+        for (number, count) in [
+            &mut stats.running,
+            &mut stats.delayed,
+            &mut stats.dead,
+            &mut stats.ended,
+            &mut stats.schedules,
+        ]
+        .into_iter()
+        .zip(counts)
+        {
+            *number = count;
+        }
+        let stale = count_stale(&self.conn, keys, stats.now_ms).await;
+        let of_stale = |source| Error::of_keys("inspect", &[keys.stale()], source);
+        stats.stale = self.or_nothing(stale.map_err(of_stale))?;
+        let mut first = redis::pipe();
         for set in [&delayed, &schedules] {
-            let range = pipe.cmd("ZRANGE").arg(set).arg(0).arg(0);
+            let range = first.cmd("ZRANGE").arg(set).arg(0).arg(0);
             range.arg("WITHSCORES");
         }
-        type First = Vec<(Vec<u8>, f64)>;
-        let conn = &mut self.conn.clone();
-        let (counts, [job, slot]): ([u64; 5], [First; 2]) = {
-            let (a, b, c, d, e, job, slot) = pipe.query_async(conn).await.map_err(failed)?;
-            ([a, b, c, d, e], [job, slot])
-        };
-        [
-            stats.running,
-            stats.delayed,
-            stats.dead,
-            stats.ended,
-            stats.schedules,
-        ] = counts;
-        let stale = count_stale(&self.conn, keys, stats.now_ms).await;
-        stats.stale = stale.map_err(failed)?;
+        let first: Vec<Vec<(Vec<u8>, f64)>> = self.seen_all("inspect", &mut first).await?;
         // Infinity means never.
-        let first = |first: First| first.first().map(|(_, due)| *due).filter(|d| d.is_finite());
-        let due = first(job).map(|due| due as u64);
+        let mut first = first.iter().map(|first| {
+            let due = first.first().map(|(_, due)| *due);
+            due.filter(|due| due.is_finite()).map(|due| due as u64)
+        });
+        let due = first.next().flatten();
         stats.overdue_ms = due.and_then(|due| stats.now_ms.checked_sub(due));
-        stats.next_slot_ms = first(slot).map(|slot| slot as u64);
+        stats.next_slot_ms = first.next().flatten();
         Ok(())
     }
 }

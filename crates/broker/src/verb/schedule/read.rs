@@ -9,7 +9,7 @@ use meshwork_model::schedule::{Schedule, Unreadable};
 use crate::broker::Broker;
 use crate::error::Error;
 use crate::verb::inspect::jobs::{SCAN_COUNT, failed, glob_literal, texts};
-use crate::verb::{Fields, text};
+use crate::verb::{Fields, MAX_ITEMS, text};
 
 /// Number of names in a page.
 const PAGE: usize = 100;
@@ -206,6 +206,26 @@ impl Broker {
                 .await?;
         }
         Ok(restored)
+    }
+
+    /// Returns names in the set of all schedules whose records are gone, among the first thousand.
+    pub(crate) async fn schedules_without_record(&self) -> Result<Vec<String>, Error> {
+        let mut range = redis::cmd("ZRANGE");
+        range.arg(self.keys.schedules()).arg(0).arg(MAX_ITEMS - 1);
+        let names: Vec<Vec<u8>> = self.ask("schedules", &range).await?;
+        let mut exists = redis::pipe();
+        let names: Vec<_> = texts(names).collect();
+        for name in &names {
+            exists
+                .cmd("EXISTS")
+                .arg(format!("{}{name}", self.keys.schedule_prefix()));
+        }
+        if names.is_empty() {
+            return Ok(names);
+        }
+        let exist: Vec<bool> = self.ask_all("schedules", &exists).await?;
+        let gone = names.into_iter().zip(exist).filter(|(_, exists)| !exists);
+        Ok(gone.map(|(name, _)| name).collect())
     }
 
     /// Returns those of the schedules that exist.

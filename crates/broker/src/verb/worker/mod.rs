@@ -3,6 +3,7 @@
 pub(crate) mod control;
 pub(crate) mod deregister;
 pub(crate) mod look;
+pub(crate) mod move_away;
 pub(crate) mod register;
 pub(crate) mod request;
 pub(crate) mod workers;

@@ -33,7 +33,9 @@ struct Line<'a> {
 impl List {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let client = context.client().await?;
-        let (found, settings) = (client.queues().await?, client.settings().await?);
+        let (found, broker) = (client.queues().await?, client.broker());
+        let settings = broker.or_nothing(broker.settings().await);
+        let settings = settings.map_err(meshwork::Error::from)?;
         let queues = queue::listed(found.iter().map(QueueView::from).collect(), &settings);
         let line = |queue: &QueueView| {
             let list = queue.queue.as_str();

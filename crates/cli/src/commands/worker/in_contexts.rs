@@ -12,8 +12,6 @@ use meshwork_model::context::Runner;
 use meshwork_model::keys::context::{ContextId, RunnerId};
 use meshwork_model::name::{Instance, NameError, ScriptType};
 
-use meshwork_broker::Error as BrokerError;
-
 use crate::args::parsers;
 use crate::error::CommandError;
 use crate::identity;
@@ -194,9 +192,7 @@ fn is_of_one(error: &ContextError) -> bool {
         | ContextError::Record(_)
         | ContextError::NoContext(_)
         | ContextError::NoRecord { .. } => true,
-        ContextError::Broker(error) => {
-            error.is_denied() || matches!(error, BrokerError::WrongKind { .. })
-        }
+        ContextError::Broker(error) => error.is_denied() || error.is_wrong_type(),
         _ => false,
     }
 }

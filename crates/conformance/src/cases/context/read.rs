@@ -1,5 +1,6 @@
 //! read and scan: several keys at one time, each in its own form.
 
+use meshwork_broker::Error;
 use meshwork_broker::context::{Commit, Database, Read};
 
 use super::{Outcome, World, cases, check, key, same};
@@ -16,6 +17,7 @@ cases![
     a_sorted_set_comes_in_pages,
     entries_come_from_either_end,
     keys_that_begin_alike_are_found,
+    a_key_of_another_kind_among_several_is_named,
 ];
 
 const NODE: Database = Database::Node;
@@ -199,5 +201,15 @@ async fn keys_that_begin_alike_are_found(world: &World) -> Outcome {
     }
     found.sort();
     same!(found, [format!("{prefix}x"), format!("{prefix}y")]);
+    Ok(())
+}
+
+async fn a_key_of_another_kind_among_several_is_named(world: &World) -> Outcome {
+    let [one, other] = [key(world, "1")?, key(world, "2")?];
+    world.raw::<()>(&["HSET", &one, "a", "1"]).await?;
+    world.raw::<()>(&["SET", &other, "x"]).await?;
+    let keys = [one, other];
+    let refused = world.contexts().hashes(NODE, &keys).await;
+    check!(matches!(refused, Err(Error::WrongType { key, .. }) if key == keys[1]));
     Ok(())
 }

@@ -296,10 +296,10 @@ async fn writes_nothing_if_the_queue_is_no_list(world: &World) -> Outcome {
     let failed = world.broker.add_child(&claimed, 1, &job, &digest).await;
     check!(matches!(
         failed,
-        Err(Error::WrongKind {
+        Err(Error::WrongType {
             verb: "add_child",
-            ..
-        })
+            key,
+        }) if key == world.queue()
     ));
     Ok(())
 }

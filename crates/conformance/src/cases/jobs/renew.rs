@@ -14,7 +14,7 @@ cases![
     tells_what_another_worker_has,
     tells_what_has_ended,
     tells_what_was_deleted,
-    gives_no_lease_to_what_has_none,
+    gives_a_lease_again_that_the_set_has_lost,
     extends_no_lease_of_what_has_ended,
     keeps_the_rest,
     changes_nothing_but_the_lease,
@@ -106,14 +106,12 @@ async fn tells_what_was_deleted(world: &World) -> Outcome {
     Ok(())
 }
 
-/// Without an entry in the lease set there is nothing to renew.
-async fn gives_no_lease_to_what_has_none(world: &World) -> Outcome {
+/// The token says that the worker has the job.
+async fn gives_a_lease_again_that_the_set_has_lost(world: &World) -> Outcome {
     let held = [world.started("j1").await?];
-    world
-        .raw::<()>(&["ZREM", &world.keys().lease(), "j1"])
-        .await?;
-    same!(world.renew(WORKER, &held).await?, ["j1"]);
-    same!(world.lease("j1").await?, None);
+    world.raw::<()>(&["DEL", &world.keys().lease()]).await?;
+    check!(world.renew(WORKER, &held).await?.is_empty());
+    same!(world.lease("j1").await?, Some(START + LEASE_MS));
     Ok(())
 }
 

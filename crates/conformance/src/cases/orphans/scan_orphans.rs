@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use meshwork_broker::{OrphanScan, Suspect};
+use meshwork_broker::{OrphanScan, Retention, Suspect};
 use meshwork_model::keys::hero::LegacyList;
 use meshwork_model::name::{JobId, ScriptType};
 use meshwork_model::outcome::FailureKind;
 
-use crate::cases::harness::world::Got;
+use crate::cases::dependencies::batches::{open, seal, status};
+use crate::cases::harness::options::{delayed, put_keyed, set, taken};
+use crate::cases::harness::world::{Got, START};
 use crate::cases::{Outcome, World, cases, same};
 
 cases![
@@ -24,6 +26,8 @@ cases![
     its_reply_goes_where_its_list_says,
     what_came_to_a_list_later_goes_back_there,
     jobs_that_a_set_has_lost_are_found_again,
+    delayed_jobs_that_their_set_has_lost_wait_on,
+    backlogs_and_batches_without_a_next_check_get_one,
 ];
 
 const AGE_MS: u64 = 30_000;
@@ -348,5 +352,58 @@ async fn jobs_that_a_set_has_lost_are_found_again(world: &World) -> Outcome {
     same!(sweep(world).await?.adopted, 0);
     world.broker.check_orphans().await?;
     same!(world.status("waits").await?, "error");
+    Ok(())
+}
+
+/// They do not run early.
+async fn delayed_jobs_that_their_set_has_lost_wait_on(world: &World) -> Outcome {
+    let jobs = [
+        delayed(world, "soon", 1_000)?,
+        delayed(world, "late", 3_600_000)?,
+    ];
+    world.put_jobs(&jobs).await?;
+    let set = world.keys().delayed();
+    world.raw::<()>(&["DEL", &set]).await?;
+    world.pass(2_000);
+    same!(sweep(world).await?.adopted, 1);
+    let found: Vec<String> = world
+        .raw(&["ZRANGE", &set, "0", "-1", "WITHSCORES"])
+        .await?;
+    same!(found, ["late".to_owned(), (START + 3_600_000).to_string()]);
+    world.pass(AGE_MS);
+    world.broker.check_orphans().await?;
+    world.pass(AGE_MS);
+    world.broker.check_orphans().await?;
+    same!(world.waiting().await?, ["soon"]);
+    Ok(())
+}
+
+/// The sets of the next checks of backlogs, of open batches, and of ended ones.
+async fn backlogs_and_batches_without_a_next_check_get_one(world: &World) -> Outcome {
+    set(world, "key_concurrency=1").await?;
+    put_keyed(world, "k", &["a", "b"]).await?;
+    same!(taken(world, 2).await?, ["a"]);
+    open(world, "ended", &[]).await?;
+    seal(world, "ended").await?;
+    open(world, "open", &[]).await?;
+    let keys = world.keys();
+    let sets = [
+        keys.backlog_index(),
+        keys.batches_open(),
+        keys.batches_ended(),
+    ];
+    for set in &sets {
+        world.raw::<()>(&["DEL", set]).await?;
+    }
+    sweep(world).await?;
+    let ended = status(world, "ended").await?.ended_ms;
+    world.broker.sweep_batches(Retention::default()).await?;
+    let backlog = format!("{} k", world.queue());
+    for (set, name) in sets.iter().zip([&*backlog, "open", "ended"]) {
+        let found: Vec<String> = world.raw(&["ZRANGE", set, "0", "-1"]).await?;
+        same!(found, [name]);
+    }
+    let score: Option<u64> = world.raw(&["ZSCORE", &sets[2], "ended"]).await?;
+    same!(score, ended);
     Ok(())
 }

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use meshwork_broker::{Cancelled, Completed, Deleted, Failed, Listener, Released, Retried};
+use meshwork_broker::{
+    Cancelled, Completed, Controlled, Deleted, Failed, Listener, Released, Retried,
+};
 use meshwork_model::outcome::{Failure as Wrong, FailureKind};
 
 use crate::cases::dependencies::prerequisites::{put_after, run, waits};
@@ -22,6 +24,8 @@ cases![
     a_leaving_worker_hands_back_the_rest,
     a_dead_listeners_other_ids_go_back,
     counters_that_are_no_numbers_are_none,
+    settings_of_another_type_keep_no_worker_from_its_poll,
+    keys_of_another_type_move_away_if_they_are_found_again,
 ];
 
 /// Keys that the scripts can do without.
@@ -286,6 +290,59 @@ async fn counters_that_are_no_numbers_are_none(world: &World) -> Outcome {
         same!(world.field("j1", "mw_attempt").await?.as_deref(), Some("0"));
         same!(ids(&world.take(1).await?), ["j1"]);
         world.raw::<()>(&["FLUSHDB"]).await?;
+    }
+    Ok(())
+}
+
+async fn settings_of_another_type_keep_no_worker_from_its_poll(world: &World) -> Outcome {
+    spoil(world, &world.keys().config()).await?;
+    let osis = "osis".parse()?;
+    let request = Controlled {
+        worker: WORKER,
+        queues: &[],
+        types: std::slice::from_ref(&osis),
+        held: &[],
+        turn: Duration::from_secs(1),
+    };
+    let polled = world.broker.control(request).await?;
+    check!(polled.turn);
+    same!(polled.migrations, [None]);
+    Ok(())
+}
+
+/// A user without the right to rename keys leaves them where they are.
+async fn keys_of_another_type_move_away_if_they_are_found_again(world: &World) -> Outcome {
+    let keys = world.keys();
+    let (heads, batch) = (
+        format!("{}x", world.named("HEADS")?),
+        keys.batch(&"b".parse()?),
+    );
+    let found_again = [keys.lease(), heads];
+    for key in found_again.iter().chain([&batch, &keys.config()]) {
+        spoil(world, key).await?;
+    }
+    world.raw::<()>(&["ZADD", &keys.watch(), "1", "j"]).await?;
+    world
+        .raw::<()>(&["HSET", &keys.walk(), "next", "0"])
+        .await?;
+    let mut moved = world.broker.move_away(false).await?;
+    moved.extend(world.broker.move_away(true).await?);
+    spoilt(world, &batch).await?;
+    spoilt(world, &keys.config()).await?;
+    same!(world.raw::<String>(&["TYPE", &keys.watch()]).await?, "zset");
+    same!(world.raw::<String>(&["TYPE", &keys.walk()]).await?, "hash");
+    let mut rename = redis::cmd("RENAME");
+    rename.arg(keys.due()).arg(keys.due());
+    let renamed: redis::RedisResult<()> =
+        rename.query_async(&mut world.broker.conn().clone()).await;
+    if renamed.is_err_and(|error| error.code() == Some("NOPERM")) {
+        check!(moved.is_empty());
+        return Ok(());
+    }
+    same!(moved, found_again);
+    for key in &found_again {
+        same!(world.raw::<String>(&["TYPE", key]).await?, "none");
+        spoilt(world, &keys.damaged(key)).await?;
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use meshwork_broker::{Broker, Claimed, Control, Controlled};
 use tokio::sync::watch;
 
-use super::maintenance::{LEADS_FOR, Leadership, POLL_EVERY};
+use super::maintenance::{LEADS_FOR, Leadership, POLL_EVERY, move_away};
 use super::pool::Member;
 use super::state::HeroProtocol;
 use meshwork_worker::InFlight;
@@ -25,9 +25,14 @@ pub(super) async fn poll_control(
     let types = hero.places.types();
     let mut ticks = tokio::time::interval(POLL_EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let mut steps = None;
+    let (mut steps, mut wrong_types) = (None, broker.outages().wrong_types());
     loop {
         ticks.tick().await;
+        if wrong_types != broker.outages().wrong_types() {
+            let move_away = move_away(broker, true);
+            best_effort(broker.outages(), "move_away", POLL_EVERY, move_away).await?;
+            wrong_types = broker.outages().wrong_types();
+        }
         let idle = |member: &Member| !member.is_poll_due(in_flight.count());
         if hero.member().is_some_and(idle) {
             continue;

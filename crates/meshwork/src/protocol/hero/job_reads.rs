@@ -42,6 +42,10 @@ pub(super) async fn sandbox(
     found.flatten().map_err(NoSandbox::into_failure)
 }
 
+/// Time for which a call is repeated that a key of another type fails: a worker moves it away within two seconds, if that
+/// may be done.
+const MOVED_WITHIN: Duration = Duration::from_secs(5);
+
 /// Returns the answer of a call that a run needs. While the server is unreachable, the call is repeated for as long as a
 /// run of the job may take.
 pub(super) async fn repeated<T, F>(
@@ -57,13 +61,17 @@ where
         Instant::now() + Duration::from_secs(job.timeout),
         Backoff::new(),
     );
+    let moved = until.min(Instant::now() + MOVED_WITHIN);
     loop {
         match call().await {
             Ok(answer) => {
                 broker.outages().succeeded(verb);
                 return Ok(answer);
             }
-            Err(error) if error.is_repeated() && Instant::now() < until => {
+            Err(error)
+                if error.is_repeated() && Instant::now() < until
+                    || error.is_wrong_type() && Instant::now() < moved =>
+            {
                 broker.outages().failed(verb, &error);
                 backoff.wait().await;
             }

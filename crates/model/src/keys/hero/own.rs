@@ -81,7 +81,13 @@ impl JobKeys {
     /// State of a batch, a hash: `hero:q:batches:{batch}`.
     #[must_use]
     pub fn batch(&self, id: &BatchId) -> String {
-        self.own(&format!("batches:{id}"))
+        format!("{}{id}", self.batch_prefix())
+    }
+
+    /// Returns the prefix of all batches; an id follows.
+    #[must_use]
+    pub fn batch_prefix(&self) -> String {
+        self.own("batches:")
     }
 
     /// Jobs of a batch that have not ended (a set).
@@ -309,79 +315,6 @@ impl JobKeys {
             ],
         });
         names
-    }
-
-    fn common_names(&self) -> Vec<ScriptName> {
-        vec![
-            // Prefix of canonical queues, and metrics of each.
-            ("QUEUES", self.queues_prefix()),
-            ("STATS", self.queue_stats_prefix()),
-            ("WORK", self.work_prefix()),
-            ("REPLY", self.reply_prefix()),
-            ("CONTROL", self.control_prefix()),
-            ("LEASES", self.lease()),
-            ("PREFETCH_LISTS", self.prefetch_registry()),
-            ("PREFETCH", self.prefetch_prefix()),
-            ("DELAYED", self.delayed()),
-            ("DEAD", self.dead()),
-            ("ENDED", self.ended()),
-            ("WATCHED", self.watch()),
-            ("WALK", self.walk()),
-            ("LISTS", self.known_lists()),
-            ("STALE", self.stale()),
-            ("EVENTS", self.events()),
-            ("CONFIG", self.config()),
-            ("ACTORS", self.registrations()),
-            ("LOG", self.own("log:")),
-            // For each job, the ids of its dependents (a list).
-            ("DEPENDENTS", self.own("next:")),
-            // Batches: state of each, jobs that have not ended, the first jobs, and all batches.
-            ("BATCHES", self.own("batches:")),
-            ("MEMBERS", self.own("members:")),
-            ("JOINED", self.own("joined:")),
-            ("BATCHES_OPEN", self.batches_open()),
-            ("BATCHES_ENDED", self.batches_ended()),
-            // Ended jobs whose dependents have not been notified (a list).
-            ("UNRESOLVED", self.unresolved()),
-            // Cancellations that no worker has taken yet, by the time at which they were first seen (a sorted set).
-            ("STOPS", self.own("stops")),
-            // Jobs that a worker has to begin by a time (a sorted set, milliseconds).
-            ("STARTS", self.starts()),
-            // Jobs with a slot, of a queue, or of a queue, a blank and a key (sorted sets by start).
-            ("SLOTS", self.own("slots:")),
-            // Counters of each list at each hour, and all lists that have them by the last hour (sorted sets).
-            ("HISTORY", self.own("history:")),
-            ("HISTORIES", self.own("histories")),
-            // Consumption of rates, of the same (strings).
-            ("RATES", self.own("rate:")),
-            // Alert of each queue: its job, and its failures in a row (hashes).
-            ("ALERTS", self.own("alerts:")),
-            // Backlogs, for each list, a blank and key (sorted sets by submission).
-            ("BACKLOG", self.own("backlog:")),
-            // Jobs of a key that are in a fair queue, for the same names (sorted sets).
-            ("HEADS", self.own("heads:")),
-            // The same names that have a backlog, by the time of the next check (a sorted set).
-            ("BACKLOG_INDEX", self.backlog_index()),
-            // Job of each unique name (strings).
-            ("UNIQUE", self.own("unique:")),
-            // Spread queues: generation of each one's layout (a hash), its keys by the last check, and for each key, after a
-            // blank, its jobs by submission (sorted sets).
-            ("SPREADS", self.own("spreads")),
-            ("SPREAD", self.own("spread:")),
-            // Counter of jobs with a key (a string).
-            ("SEQ", self.own("seq")),
-            // Wake-up for the leader (a list).
-            ("DUE", self.due()),
-            ("SCHEDULE", self.schedule_prefix()),
-            ("SCHEDULES", self.schedules()),
-            ("TAKEN", self.taken_over()),
-            // Time until which one worker does maintenance (a string, milliseconds).
-            ("LEADER", self.own("turn")),
-            ("OBJECTS", self.objects_prefix()),
-            ("USAGE", self.objects_usage()),
-            // The latest time of the server's clock, and its steps back (a string).
-            ("CLOCK", self.clock()),
-        ]
     }
 }
 

@@ -202,7 +202,10 @@ async fn listed(call: Call) -> Result<Vec<ListedQueue>, ApiError> {
     };
     let context = call.context_number();
     // Settings are read now: a queue that was paused after the scan has to be shown as paused.
-    let queues = queue::listed(found, &call.client.settings().await?).into_iter();
+    let broker = call.client.broker();
+    let settings = broker.or_nothing(broker.settings().await);
+    let settings = settings.map_err(meshwork::Error::from)?;
+    let queues = queue::listed(found, &settings).into_iter();
     Ok(queues.map(|queue| ListedQueue { context, queue }).collect())
 }
 

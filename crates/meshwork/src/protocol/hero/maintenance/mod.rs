@@ -24,6 +24,7 @@ use tokio::time::Instant;
 
 pub(super) use leader::{LEADS_FOR, Leadership, POLL_EVERY};
 use meshwork_worker::dedicated_thread::{Never, best_effort};
+pub(super) use orphan_rescuer::move_away;
 pub(super) use promoter::{NextDue, wait_for_wakeups};
 use task::{Ran, Task, TaskList};
 

@@ -13,6 +13,15 @@ use crate::protocol::hero::registry::reclaim_dead;
 /// foreign orphans is due. It is long, so that an idle worker makes few calls. A new migration waits as long for its first scan.
 const BETWEEN_WALKS: Duration = Duration::from_secs(10);
 
+/// Moves keys of another type away, so that they block nothing: those that are one of a kind, or, with `all`, the others too.
+pub(crate) async fn move_away(broker: &Broker, all: bool) -> Result<(), Error> {
+    let keys = broker.move_away(all).await?;
+    if !keys.is_empty() {
+        tracing::warn!(?keys, "moved keys of another type away");
+    }
+    Ok(())
+}
+
 /// Releases jobs and ids of dead workers of this host.
 pub(super) struct DeadProcesses(Broker);
 
@@ -111,6 +120,9 @@ impl Task for ForeignScan {
     fn run_once(&mut self) -> BoxFuture<'_, Result<Outcome, Error>> {
         Box::pin(async move {
             let swept = self.0.scan_orphans().await?;
+            if swept.next == 0 && swept.rests.is_none() {
+                move_away(&self.0, false).await?;
+            }
             if swept.unroutable > 0 {
                 tracing::warn!(
                     jobs = swept.unroutable,

@@ -1,0 +1,286 @@
+//! Each key of the table, deleted and of another type, one at a time beside running work. Other jobs go on, lists show the
+//! rest or name the key, and `doctor` names a key of another type, unless a worker has moved it away.
+
+use std::fmt::Display;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use meshwork::{Client, JobFilter, JobRequest, NewSchedule, Worker};
+use meshwork_broker::conn::{Target, TlsFiles};
+use meshwork_broker::doctor::{Level, examine};
+use meshwork_model::job::{OnDuplicate, Until};
+use meshwork_model::keys::context::{ContextId, ContextKeys, ContextLayout, NodeKeys};
+use meshwork_model::keys::hero::JobKeys;
+use meshwork_model::keys::table::{KeyRow, KeyTable};
+use meshwork_model::name::{JobId, Namespace};
+use meshwork_model::queue::QueueSetting as Set;
+use meshwork_test_servers::eventually;
+use meshwork_test_servers::servers::RealServer;
+
+use crate::worker_support::{Gate, Scripted, raw};
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3600);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn jobs_go_on_beside_each_damaged_key_of_a_namespace() {
+    let Some(server) = RealServer::redis().start() else {
+        return;
+    };
+    let client = Client::open(&server.url()).await.unwrap();
+    Side::new(client, server.url()).await.walk().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn jobs_go_on_beside_each_damaged_key_of_a_context() {
+    let Some(server) = RealServer::redis().start() else {
+        return;
+    };
+    let node = Client::open(&server.url()).await.unwrap();
+    let keys = ContextKeys::new(ContextId::new(7).unwrap(), ContextLayout::Prefix);
+    let record = keys.record();
+    raw::<i64>(&node, &["HSET", &record, "admins", "[1]"]).await;
+    raw::<i64>(&node, &["HSET", "mw:contexts", "7", "prefix"]).await;
+    let broker = node.broker().of_context(keys).await.unwrap();
+    Side::new(Client::new(broker), server.url())
+        .await
+        .walk()
+        .await;
+}
+
+/// A namespace or a context, and the number of jobs so far.
+struct Side {
+    client: Client,
+    url: String,
+    table: KeyTable,
+    jobs: AtomicU64,
+}
+
+impl Side {
+    async fn new(client: Client, url: String) -> Self {
+        let table = client.broker().keys().table();
+        let jobs = AtomicU64::new(0);
+        Self {
+            client,
+            url,
+            table,
+            jobs,
+        }
+    }
+
+    fn keys(&self) -> &JobKeys {
+        self.client.broker().keys()
+    }
+
+    fn request(&self, script_type: &str, script: &str) -> JobRequest {
+        let number = self.jobs.fetch_add(1, Ordering::Relaxed) + 1;
+        let id = match self.keys().context() {
+            Some(context) => format!("{}job:1:{number}", context.prefix()),
+            None => format!("j{number}"),
+        };
+        let request = JobRequest::new(script_type.parse().unwrap(), script);
+        request.id(JobId::foreign(id))
+    }
+
+    async fn enqueue(&self, request: JobRequest) -> JobId {
+        let job = request.build().unwrap();
+        let id = job.id.clone();
+        self.client.enqueue_built(&[job]).await.unwrap();
+        id
+    }
+
+    /// Stores values of as many kinds as jobs alone have. Returns the jobs that run through all damages, and those that follow.
+    async fn populate(&self, gate: &Gate) -> (Vec<JobId>, Vec<JobId>) {
+        let queue = self.keys().work_queue_type(&"gate".parse().unwrap());
+        let limits = [Set::KeyConcurrency(Some(1)), Set::Concurrency(Some(9))];
+        self.client.update_queue(&queue, &limits).await.unwrap();
+        let running = self.enqueue(self.request("gate", "1")).await;
+        let keyed = self.enqueue(self.request("gate", "1").key("k")).await;
+        gate.wait_for(2).await;
+        let behind = self.enqueue(self.request("gate", "1").key("k")).await;
+        let after = self.request("osis", "1").depends_on(running.clone());
+        let after = self.enqueue(after).await;
+        let unique = self.request("osis", "1").delay(HOUR);
+        let unique = unique.unique("u", Until::Done, OnDuplicate::Refuse);
+        self.enqueue(unique).await;
+        self.enqueue(self.request("nobody", "1")).await;
+        let fails = self.enqueue(self.request("osis", "fail")).await;
+        self.client.wait(&fails, PATIENCE).await.unwrap();
+        self.run("osis", Duration::ZERO, "").await;
+        let batch = self.client.batch().open().await.unwrap();
+        batch.add([self.request("nobody", "1")]).await.unwrap();
+        let nightly = NewSchedule::every(HOUR, self.request("osis", "1")).unwrap();
+        let schedule = self.client.schedule("nightly").unwrap();
+        schedule.add(nightly).await.unwrap();
+        (vec![running, keyed], vec![behind, after])
+    }
+
+    /// Damages one key of each row.
+    async fn walk(&self) {
+        let gate = Gate::new();
+        let worker = Worker::new(&self.client)
+            .runtime("gate".parse().unwrap(), Scripted::gated(&gate))
+            .runtime("osis".parse().unwrap(), Scripted::obedient())
+            .runtime("v".parse().unwrap(), Scripted::echo())
+            .concurrency(6);
+        let worker = worker.start().await.unwrap();
+        let (running, following) = self.populate(&gate).await;
+        for row in self.table.rows() {
+            let key = self.key_of(row, &running).await;
+            for is_deleted in [true, false] {
+                self.damage(row, &key, is_deleted).await;
+            }
+        }
+        gate.open();
+        for id in running.iter().chain(&following) {
+            let job = self.client.wait(id, PATIENCE).await.unwrap();
+            let ended = (job.status.as_str(), job.attempt);
+            assert_eq!(ended, ("finished", 1), "{job:?}");
+        }
+        worker.stop().await;
+    }
+
+    /// Returns a key of this row: one that exists, but no record of a running job, else a made-up one.
+    async fn key_of(&self, row: &KeyRow, running: &[JobId]) -> String {
+        let mut keys: Vec<String> = raw(&self.client, &["KEYS", "*"]).await;
+        keys.sort();
+        let records: Vec<_> = running
+            .iter()
+            .map(|id| self.keys().job_hash_key(id))
+            .collect();
+        let there = keys
+            .into_iter()
+            .find(|key| self.table.row(key).is_some_and(|of| of == row) && !records.contains(key));
+        there.unwrap_or_else(|| match row.key.ends_with(':') {
+            true => format!("{}odd", row.key),
+            false => row.key.clone(),
+        })
+    }
+
+    async fn damage(&self, row: &KeyRow, key: &str, is_deleted: bool) {
+        let dump: Option<Vec<u8>> = self.bytes(&["DUMP", key]).await;
+        raw::<i64>(&self.client, &["DEL", key]).await;
+        if !is_deleted {
+            match row.kinds.contains(&"string") {
+                true => raw::<i64>(&self.client, &["SADD", key, "x"]).await,
+                false => raw::<i64>(&self.client, &["PFADD", key, "x"]).await,
+            };
+        }
+        for script_type in ["osis", "v"] {
+            self.run(script_type, Duration::ZERO, key).await;
+        }
+        self.run("osis", Duration::from_millis(20), key).await;
+        self.lists(key).await;
+        if !is_deleted {
+            self.is_named_or_moved(key).await;
+        }
+        raw::<i64>(&self.client, &["DEL", key]).await;
+        if let Some(dump) = dump {
+            let mut restore = redis::cmd("RESTORE");
+            restore.arg(key).arg(0).arg(dump);
+            let conn = &mut self.client.broker().conn().clone();
+            restore.query_async::<()>(conn).await.unwrap();
+        }
+    }
+
+    async fn bytes(&self, words: &[&str]) -> Option<Vec<u8>> {
+        raw(&self.client, words).await
+    }
+
+    /// Runs a job to its end. A refusal has to name the key.
+    async fn run(&self, script_type: &str, delay: Duration, key: &str) {
+        let what = format!("a job of type {script_type} runs beside {key}");
+        let request = self.request(script_type, "1").delay(delay);
+        let job = request.build().unwrap();
+        eventually(&what, PATIENCE, async || {
+            let stored = self.client.enqueue_built(std::slice::from_ref(&job)).await;
+            self.named(stored, key).await
+        })
+        .await;
+        let ended = self.client.wait(&job.id, PATIENCE).await;
+        let ended = ended.unwrap_or_else(|error| panic!("{what}: {error}"));
+        assert_eq!(ended.status, "finished", "{what}: {ended:?}");
+    }
+
+    /// Shows everything. An error has to name the key.
+    async fn lists(&self, key: &str) {
+        let client = &self.client;
+        let filter = JobFilter::default();
+        self.named(client.queues().await, key).await;
+        self.named(client.list(0).await, key).await;
+        self.named(client.find(&filter, 0).await, key).await;
+        self.named(client.dead_letters(&filter, None).await, key)
+            .await;
+        self.named(client.schedules(0).await, key).await;
+        self.named(client.batches(9).await, key).await;
+        self.named(
+            client.broker().stats(&mut Default::default(), true).await,
+            key,
+        )
+        .await;
+        let jobs = client.list(0).await.map_or(Vec::new(), |page| page.jobs);
+        for job in jobs.iter().take(9) {
+            self.named(client.why(job).await, key).await;
+        }
+    }
+
+    /// Returns what is there; none for an error, which has to name the key if that still has another type.
+    async fn named<T>(&self, answer: Result<T, impl Display>, key: &str) -> Option<T> {
+        if let Err(error) = &answer {
+            let text = error.to_string();
+            let kind: String = raw(&self.client, &["TYPE", key]).await;
+            let is_mended = self.table.expected(key, &kind).is_none();
+            assert!(is_mended || text.contains(key), "{key} is not in: {text}");
+        }
+        answer.ok()
+    }
+
+    async fn is_named_or_moved(&self, key: &str) {
+        let target = Target::parse(&self.url, TlsFiles::default()).unwrap();
+        let what = format!("doctor names {key}, or it is moved away");
+        eventually(&what, PATIENCE, async || {
+            let found = examine(&target, &Namespace::default()).await.unwrap();
+            let is_named = found
+                .iter()
+                .any(|finding| finding.level == Level::Problem && finding.what.contains(key));
+            let kind: String = raw(&self.client, &["TYPE", key]).await;
+            (is_named || self.table.expected(key, &kind).is_none()).then_some(())
+        })
+        .await;
+    }
+}
+
+/// The page has a line for each row, with its types, and says whether another type is moved away.
+#[test]
+fn each_key_is_in_the_docs() {
+    const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reliability.md");
+    let page = std::fs::read_to_string(PAGE).unwrap();
+    let (of_jobs, of_node) = page.split_once("## Keys of the node").unwrap();
+    let context = ContextKeys::new(ContextId::new(7).unwrap(), ContextLayout::Db);
+    let context = JobKeys::of_context(context).table();
+    let node = KeyTable::of_node(NodeKeys::PLAIN);
+    for (table, prefix, part) in [
+        (JobKeys::default().table(), "hero:q:", of_jobs),
+        (context, "mw:", of_jobs),
+        (node, "", of_node),
+    ] {
+        for row in table.rows() {
+            let line = |name: &str| {
+                let first = format!("| `{name}` |");
+                part.lines().find(|line| line.starts_with(&first))
+            };
+            // Some keys of a context have another name beside that of the namespace.
+            if part.contains(&format!("in a context `{}`", row.key)) {
+                continue;
+            }
+            let short = row.key.strip_prefix(prefix).unwrap_or(&row.key);
+            let line = line(&row.key).or_else(|| line(short));
+            let line = line.unwrap_or_else(|| panic!("{row:?} is not in {PAGE}"));
+            let last = line.rsplit(" | ").next().unwrap();
+            assert_eq!(last.starts_with("moved"), row.is_found_again, "{line}");
+            let is_there = |kind: &&str| line.contains(*kind);
+            assert!(row.kinds.iter().all(is_there), "{row:?}: {line}");
+        }
+    }
+}
