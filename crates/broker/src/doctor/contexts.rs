@@ -34,9 +34,8 @@ pub(super) async fn check(conn: &Conn, keys: &JobKeys, nodes: &Nodes) -> Vec<Fin
     looks
         .at_node(&conn.of_key(&registry), store.node_keys())
         .await;
-    let entries = match store.hash(Database::Node, &registry).await {
-        Ok(entries) => entries,
-        Err(_) => return unmoved.into_iter().chain(looks.into_findings()).collect(),
+    let Ok(entries) = store.hash(Database::Node, &registry).await else {
+        return unmoved.into_iter().chain(looks.into_findings()).collect();
     };
     let broker = Broker::new(conn.clone(), keys.clone());
     let (mut faults, mut ended, mut inside) = (Vec::new(), Vec::new(), Inside::default());
