@@ -29,8 +29,12 @@ const API: &str = "crates/meshwork/api.txt";
 /// Features of the library that are recorded.
 const FEATURES: &str = "mesh,passphrase,sal";
 
-/// Crates of which the library exports items again.
-const BELOW: [&str; 3] = ["runtime", "worker", "flow"];
+/// Crates of which the library exports items again, with the features that it has by default.
+const BELOW: [(&str, &[&str]); 3] = [
+    ("runtime", &["--features", "scripts"]),
+    ("worker", &[]),
+    ("flow", &[]),
+];
 
 /// Items whose documentation has no example and no link to one.
 const NO_EXAMPLE: &str = "crates/meshwork/api-without-example.txt";
@@ -54,8 +58,8 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), Failure> {
     let json = describe(workspace, "meshwork", &["--features", FEATURES])?;
     let mut api = lines(&json)?;
     let mut lacking = without_example(&read_json(&json)?, "meshwork");
-    for below in BELOW {
-        let json = describe(workspace, &format!("meshwork-{below}"), &[])?;
+    for (below, features) in BELOW {
+        let json = describe(workspace, &format!("meshwork-{below}"), features)?;
         let module = format!("meshwork_{below}");
         let is_exported = |line: &String| is_exported(line, &module, &api);
         let without = without_example(&read_json(&json)?, &module).into_iter();
