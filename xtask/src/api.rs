@@ -154,8 +154,12 @@ fn hidden(workspace: &Workspace) -> Result<(), Failure> {
             .map_err(|error| Failure::new(format!("{}: {error}", path.display())))
     };
     let mut found = BTreeSet::new();
-    let folder = |name: &&str| workspace.root.join(format!("crates/{name}/src"));
-    let mut folders: Vec<_> = ["meshwork"].iter().chain(&BELOW).map(folder).collect();
+    let folder = |name: &str| workspace.root.join(format!("crates/{name}/src"));
+    let mut folders: Vec<_> = ["meshwork"]
+        .into_iter()
+        .chain(BELOW.map(|(name, _)| name))
+        .map(folder)
+        .collect();
     while let Some(folder) = folders.pop() {
         let entries = fs::read_dir(&folder).map_err(|error| Failure::new(error.to_string()))?;
         for path in entries.flatten().map(|entry| entry.path()) {
