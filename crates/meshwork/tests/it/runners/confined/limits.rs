@@ -287,8 +287,8 @@ for _ in range(2):
     if os.fork() == 0:
         while time.process_time() < 0.5:
             pass
-        # Three times as long as between two samples: the host is busy.
-        time.sleep(1.5)
+        # Six times as long as between two samples: the host is busy.
+        time.sleep(3)
         os._exit(0)
     try:
         os.wait()
