@@ -151,6 +151,11 @@ mod tests {
         after.map(name).collect()
     }
 
+    /// Returns true for a command that a script does without: the damaged key of a user without the right stays where it is.
+    fn is_spared(verb: Verb, said: &str) -> bool {
+        verb == Verb::MoveAway && said == "rename"
+    }
+
     /// Every command in scripts must be in one of the lists.
     #[test]
     fn no_script_says_what_is_not_among_the_rights() {
@@ -164,7 +169,7 @@ mod tests {
                 };
                 let mut all = COMMANDS.iter().chain(besides);
                 let among = all.any(|command| name(command) == said);
-                assert!(among, "{verb:?} says {said}");
+                assert!(among || is_spared(verb, &said), "{verb:?} says {said}");
             }
         }
     }
@@ -191,7 +196,8 @@ mod tests {
             for said in said(verb, layout) {
                 let of_bananas = BANANAS_COMMANDS.iter().any(|it| name(it) == said);
                 let may = rules.contains(&format!("+{said}"));
-                assert!(may || of_bananas, "{verb:?} says {said}");
+                let may = may || of_bananas || is_spared(verb, &said);
+                assert!(may, "{verb:?} says {said}");
                 seen += 1;
             }
         }

@@ -1,5 +1,7 @@
 //! Output of scripts and foreign names on a terminal, where control characters could do harm, and in a pipe.
 
+use meshwork_test_servers::servers::RealServer;
+
 use crate::common::pty::in_terminal;
 use crate::common::{Ground, Running, eventually, json, on_all_data};
 
@@ -253,9 +255,11 @@ const LISTS: [(&str, &[&str]); 19] = [
 
 #[test]
 fn what_has_become_of_things_is_shown_in_every_width() {
-    let Some(ground) = Ground::redis() else {
+    // Contexts are databases, so that the node needs a server of its own.
+    let Some(server) = RealServer::redis().start() else {
         return;
     };
+    let ground = Ground::url(server.url());
     let worker = long_things(&ground);
     let ground = &ground;
     let shown_in = |columns: &str, args: &str| {

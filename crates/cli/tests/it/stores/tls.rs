@@ -88,5 +88,5 @@ fn the_reason_is_named() {
     // It waits for the end of a command, and answers nothing.
     let ground = Ground::url(plain.url().replace("redis://", "rediss://"));
     let said = ground.run(&["job", "list"]).exits(3).stderr;
-    assert!(said.contains("over TLS"), "{said}");
+    assert!(said.contains("has no TLS on this port"), "{said}");
 }
