@@ -12,7 +12,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteError};
 use sqlx::{AssertSqlSafe, ConnectOptions, Sqlite, SqliteConnection, SqlitePool, Transaction};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::debug;
 
 use super::listed::{Backlog, Row};
@@ -78,6 +78,28 @@ fn json(values: &(impl serde::Serialize + ?Sized)) -> String {
     serde_json::json!(values).to_string()
 }
 
+/// Longest wait for other processes that set the journal mode, which SQLite does not wait for itself.
+const MODE_WAIT: Duration = Duration::from_secs(5);
+
+/// Sets the journal mode in which readers and a writer do not hold up each other. The file remembers it; it fails in a
+/// transaction.
+async fn set_wal(pool: &SqlitePool) -> Done<()> {
+    let (until, mut backoff) = (Instant::now() + MODE_WAIT, Backoff::new());
+    loop {
+        let set = sqlx::raw_sql("PRAGMA journal_mode = WAL")
+            .execute(pool)
+            .await;
+        match set {
+            Err(sqlx::Error::Database(error))
+                if Sqlite::is_temporary(&*error) && Instant::now() < until =>
+            {
+                backoff.wait().await;
+            }
+            set => return set.map(drop),
+        }
+    }
+}
+
 impl Dialect for Sqlite {
     const SEPARATOR: char = '_';
     type Held = Lease;
@@ -112,10 +134,7 @@ CREATE INDEX IF NOT EXISTS {processed}_at ON {processed} (processed_ms);
     }
 
     async fn migrate(pool: &SqlitePool, tables: &Tables) -> Done<()> {
-        // Readers and a writer do not hold up each other then. The file remembers it; it fails in a transaction.
-        sqlx::raw_sql("PRAGMA journal_mode = WAL")
-            .execute(pool)
-            .await?;
+        set_wal(pool).await?;
         let mut tx = pool.begin_with(BEGIN).await?;
         sqlx::raw_sql(AssertSqlSafe(Self::create(tables)))
             .execute(&mut *tx)
