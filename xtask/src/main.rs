@@ -7,6 +7,7 @@ mod check;
 mod fake_mycelium;
 mod long;
 mod outside;
+mod packages;
 mod pictures;
 mod process;
 mod sizes;
@@ -56,6 +57,8 @@ enum Chore {
     Sizes(sizes::Options),
     /// Build the program of README.md in a crate outside of the workspace, and count the crates
     Outside,
+    /// Build the package for Python into target/packages, and try it in an empty environment
+    Packages(packages::Options),
     /// Write the pictures of the dashboard, of the store that its browser test fills
     Pictures,
     /// Compare the embedded engine with redis-server on random commands (options: --help)
@@ -155,6 +158,7 @@ fn perform(chore: &Chore, behind: &[String]) -> Result<(), Failure> {
         Chore::Api => api::check(&workspace),
         Chore::Sizes(options) => sizes::sizes(&workspace, options),
         Chore::Outside => outside::build(&workspace),
+        Chore::Packages(options) => packages::build(&workspace, options),
         Chore::Pictures => pictures::write(&workspace),
         Chore::Fuzz { rest } => long::run(&workspace, "fuzz", rest),
         Chore::Scale { rest } => long::run(&workspace, "scale", rest),

@@ -84,12 +84,13 @@ fn once<T>(meta: &ParseNestedMeta<'_>, slot: &mut Option<T>, value: T) -> syn::R
     }
 }
 
-/// Reads a name of letters, digits, `_` and `-`.
+/// Reads a name of letters, digits, `_`, `-` and `.`.
 fn word(text: &LitStr) -> syn::Result<String> {
     let name = text.value();
-    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(fits) {
-        let message = format!("{name:?} is no name: write 1 to {MAX_NAME} letters, digits, _ or -");
+        let message =
+            format!("{name:?} is no name: write 1 to {MAX_NAME} letters, digits, _, - or .");
         return Err(syn::Error::new(text.span(), message));
     }
     Ok(name)

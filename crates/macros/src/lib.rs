@@ -23,7 +23,7 @@ use syn::{DeriveInput, ItemFn, parse_macro_input};
 ///
 /// | attribute | meaning | default |
 /// |---|---|---|
-/// | `name = "pay"` | type of the jobs, 1 to 64 letters, digits, `_` or `-` | the name of the type in `snake_case` |
+/// | `name = "pay"` | type of the jobs, 1 to 64 letters, digits, `_`, `-` or `.` | the name of the type in `snake_case` |
 /// | `input = Vec<u64>` | type of the output of the job before it, with `Serialize` and `Deserialize` | `()` |
 /// | `output = Receipt` | type of the result, with `Serialize` and `Deserialize` | `()` |
 /// | `retries = 3` | attempts after a failed first one | 0 |

@@ -3,8 +3,9 @@
 #[cfg(feature = "scripts")]
 #[doc(inline)]
 pub use meshwork_runtime::{
-    ActionDelivery, ActionFault, ActionMessage, CALLS_VARIABLE, InterpreterError, RunAnswer,
-    SandboxHost, adopt_orphans, ask, init, interpreter, python_at, sandbox_host,
+    ActionDelivery, ActionFault, ActionMessage, App, AppCommand, AppError, AppOptions,
+    CALLS_VARIABLE, InterpreterError, RunAnswer, SandboxHost, Task, adopt_orphans, ask, init,
+    interpreter, python_at, sandbox_host,
 };
 #[doc(inline)]
 pub use meshwork_runtime::{

@@ -169,7 +169,7 @@ macro_rules! name {
 name! {
     /// Type of a job: one of Hero's (`osis`, `sal`, `v`, `python`) or the name of a handler in Rust. The queue
     /// `hero:q:work:type:{script_type}` has its name.
-    ScriptType, "script type", MAX_NAME, word
+    ScriptType, "script type", MAX_NAME, |c| word(c) || c == '.', check_step
 }
 name! {
     /// A named set of workers of one type. The default is `default`.

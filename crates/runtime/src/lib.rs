@@ -3,6 +3,8 @@
 mod action;
 mod announced;
 #[cfg(feature = "scripts")]
+mod app;
+#[cfg(feature = "scripts")]
 mod blocking;
 mod builtin;
 #[cfg(feature = "scripts")]
@@ -60,6 +62,8 @@ pub use action::{
     CheckedDelivery, ServiceFailure,
 };
 pub use announced::Announced;
+#[cfg(feature = "scripts")]
+pub use app::{App, AppCommand, AppError, AppOptions, Task};
 pub use builtin::{builtin, check, endings, runtimes, type_of_file};
 pub use check::{ScriptError, SourcePosition};
 pub use children::{AddChild, AddChildError, add_child};

@@ -24,7 +24,8 @@ pub(crate) struct LimitArgs {
     /// Limit of the processor time of all processes of a run: 90s, 10m
     #[arg(long = "cpu", id = "limit_cpu", value_name = "DURATION", value_parser = cpu)]
     cpu: Option<Duration>,
-    /// Limit of the number of processes and threads of each run at once; not the number of jobs
+    /// Limit of the number of processes and threads of each run at once; not the number of jobs. With `worker --app`: the
+    /// number of processes that run its tasks [default: number of processors]
     #[arg(long = "processes", id = "limit_processes", value_name = "N", value_parser = number(Limit::Processes))]
     processes: Option<u64>,
     /// Limit of the number of open files of each process of a run
@@ -175,9 +176,9 @@ impl WorkerSandboxArgs {
             .paths(self.paths.paths()?))
     }
 
-    /// Returns true if the number of processes of a run is limited.
-    pub(crate) fn limits_processes(&self) -> bool {
-        self.limits.processes.is_some()
+    /// Returns the limit of the number of processes of a run; for an app, the number of its processes.
+    pub(crate) fn processes(&self) -> Option<u64> {
+        self.limits.processes
     }
 
     /// Prints that scripts are confined by default, if one of these types starts processes.

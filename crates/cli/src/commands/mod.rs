@@ -42,7 +42,7 @@ use crate::exit::Exit;
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     Run(run::Run),
-    Worker(worker::WorkerCommand),
+    Worker(Box<worker::WorkerCommand>),
     Job(job::Jobs),
     #[command(subcommand)]
     Batch(batch::BatchCommand),

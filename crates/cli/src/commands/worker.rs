@@ -1,5 +1,6 @@
 //! `meshwork worker`: the options of a worker. [`list`] lists the running ones.
 
+mod app;
 mod bananas;
 mod config;
 pub(crate) mod in_contexts;
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use meshwork::context::Serves;
 use meshwork::metrics::Metrics;
-use meshwork::{Client, Worker};
+use meshwork::{Client, MAX_CONCURRENCY, Worker};
 use meshwork_model::keys::context::{ContextId, RunnerId};
 use meshwork_model::name::Instance;
 use meshwork_model::number::counted;
@@ -158,27 +159,43 @@ enum Event<'a> {
 }
 
 impl Listen {
-    async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let (interrupt, mut quiet) = (Interrupt::listen()?, Quiet::listen()?);
+    async fn run(mut self, context: &mut App) -> Result<Exit, CommandError> {
+        let (interrupt, quiet) = (Interrupt::listen()?, Quiet::listen()?);
         let client = interrupt.or(context.client()).await?;
+        let each = self.common.concurrency.unwrap_or(CONCURRENCY);
+        interrupt.or(self.jobs.load(each)).await?;
+        let app = self.jobs.app().cloned();
+        let ended = self.serve(context, (&client, interrupt, quiet)).await;
+        if let Some(app) = app {
+            app.close().await;
+        }
+        ended
+    }
+
+    async fn serve(
+        self,
+        context: &mut App,
+        (client, interrupt, mut quiet): (&Client, Interrupt, Quiet),
+    ) -> Result<Exit, CommandError> {
         let is_private = client.broker().conn().is_private();
-        self.jobs
-            .sandbox
-            .note_default(is_private, self.jobs.types());
-        if self.common.concurrency.is_none() && self.jobs.sandbox.limits_processes() {
-            note(format_args!("note: {PROCESSES}"));
+        if self.jobs.app().is_none() {
+            let sandbox = &self.jobs.sandbox;
+            sandbox.note_default(is_private, self.jobs.types());
+            if self.common.concurrency.is_none() && sandbox.processes().is_some() {
+                note(format_args!("note: {PROCESSES}"));
+            }
         }
         if let Some(serves) = self.contexts.named().cloned() {
-            return Box::pin(self.run_in(context, (&client, interrupt, quiet), serves)).await;
+            return Box::pin(self.run_in(context, (client, interrupt, quiet), serves)).await;
         }
         if self.contexts.spread {
-            return Box::pin(self.run_in_parts(context, (&client, interrupt, quiet))).await;
+            return Box::pin(self.run_in_parts(context, (client, interrupt, quiet))).await;
         }
         let endpoint = self.common.endpoint.bind(self.common.metrics_addr).await?;
-        let worker = self.worker(&client)?.start().await?;
+        let worker = self.worker(client)?.start().await?;
         interrupt.holds(&worker);
         let name = worker.name().to_owned();
-        let metrics = Metrics::new(&client).worker(worker.monitor());
+        let metrics = Metrics::new(client).worker(worker.monitor());
         // Served until the end, so that others can observe the shutdown.
         let served = endpoint.map(|endpoint| endpoint.serve(metrics, Some(worker.monitor())));
         let at = served.as_ref().map(Served::url);
@@ -296,8 +313,10 @@ impl Listen {
         Ok(interrupt.exit())
     }
 
+    /// Returns the number of jobs at once: with an app, of each of its processes.
     fn concurrency(&self) -> usize {
-        self.common.concurrency.unwrap_or(CONCURRENCY).into()
+        let each: usize = self.common.concurrency.unwrap_or(CONCURRENCY).into();
+        (each * self.jobs.processes()).min(MAX_CONCURRENCY)
     }
 
     fn worker(&self, client: &Client) -> Result<Worker, CommandError> {

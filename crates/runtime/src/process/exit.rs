@@ -27,7 +27,7 @@ pub(in super::super) fn printed(printed: &mut Printed, remedy: &str) -> Result<V
     })
 }
 
-pub(super) fn words(status: ExitStatus) -> String {
+pub(in super::super) fn words(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(EX_TEMPFAIL), _) => format!("exit status {EX_TEMPFAIL} (EX_TEMPFAIL)"),
         (Some(code), _) => format!("exit status {code}"),

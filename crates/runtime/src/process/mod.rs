@@ -46,7 +46,7 @@ use child::Child;
 #[cfg(feature = "sal")]
 pub(super) use environment::INPUTS_VARIABLE;
 pub(super) use environment::{environment, own_environment};
-pub(super) use exit::{failed, printed};
+pub(super) use exit::{failed, printed, words as exit_words};
 pub(super) use lifeline::descriptor as lifeline;
 pub(super) use start::{Executable, NamedBy, NotStarted, interpreter_of};
 

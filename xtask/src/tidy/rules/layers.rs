@@ -4,7 +4,7 @@ use super::super::tree::File;
 use super::{Finding, Tree, finding};
 
 /// A crate of the workspace, and the ones that it may use.
-const ARROWS: [(&str, &[&str]); 17] = [
+const ARROWS: [(&str, &[&str]); 18] = [
     ("model", &[]),
     ("embedded", &[]),
     (
@@ -49,6 +49,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
         ],
     ),
     ("outbox", &["meshwork-model", "meshwork-broker", "meshwork"]),
+    ("python", &["meshwork-model", "meshwork"]),
     (
         "cli",
         &[
@@ -86,7 +87,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
 ];
 
 /// An external crate, and the crates that may use it.
-const GUARDED: [(&str, &[&str]); 7] = [
+const GUARDED: [(&str, &[&str]); 8] = [
     ("axum", &["server", "test-servers"]),
     (
         "redis",
@@ -95,6 +96,7 @@ const GUARDED: [(&str, &[&str]); 7] = [
     ("mlua", &["embedded"]),
     ("rhai", &["flow", "runtime", "sal"]),
     ("sqlx", &["outbox", "scenarios"]),
+    ("pyo3", &["python"]),
     ("clap", &["cli", "fuzz", "scenarios", "xtask"]),
     ("libtest-mimic", &[]),
 ];

@@ -30,8 +30,12 @@ use crate::timing_args::TimingArgs;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Submit {
     /// File of the script; - is stdin
-    #[arg(required_unless_present = "jsonl")]
+    #[arg(required_unless_present_any = ["jsonl", "payload"])]
     script: Option<PathBuf>,
+    /// Arguments of a task, or payload of a handler, in JSON, instead of a script; --type names the task
+    #[arg(long, value_name = "JSON", requires = "script_type", conflicts_with_all = ["script", "jsonl", "check"],
+          value_parser = payload, help_heading = "Job")]
+    payload: Option<String>,
     /// Arguments of a program, after --
     #[arg(last = true, requires = "script", value_name = "ARG")]
     args: Vec<String>,
@@ -70,7 +74,28 @@ struct Submitted<'a> {
     warnings: Vec<String>,
 }
 
+/// Checks that a payload is JSON.
+fn payload(text: &str) -> Result<String, String> {
+    let read = serde_json::from_str::<serde::de::IgnoredAny>(text);
+    read.map(|_| text.to_owned())
+        .map_err(|error| error.to_string())
+}
+
 impl Submit {
+    /// Returns the script, or the payload in its place; none with --jsonl alone.
+    fn script(&self) -> Result<Option<Script>, CommandError> {
+        let script_type = self.job_args.script_type.clone();
+        if let (Some(payload), Some(script_type)) = (&self.payload, &script_type) {
+            return Ok(Some(Script {
+                script_type: script_type.clone(),
+                text: payload.clone(),
+            }));
+        }
+        let script = self.script.as_deref();
+        let read = script.map(|path| Script::with_args(path, script_type, &self.args));
+        Ok(read.transpose()?)
+    }
+
     /// Resolves ids within a context, and refuses options that contexts do not have.
     pub(super) fn enter(&mut self, scope: &Scope) -> Result<(), CommandError> {
         if self.jsonl.is_some() {
@@ -95,11 +120,7 @@ impl Submit {
         actor: &ActorArgs,
     ) -> Result<Exit, CommandError> {
         self.timing.settle()?;
-        let script_type = self.job_args.script_type.clone();
-        let path = self.script.as_deref();
-        let script = path
-            .map(|path| Script::with_args(path, script_type, &self.args))
-            .transpose()?;
+        let script = self.script()?;
         if let Some(file) = self.jsonl.clone() {
             return spread::enqueue_lines(context, actor, &file, self.all(script)).await;
         }
@@ -117,11 +138,7 @@ impl Submit {
 
     pub(crate) async fn run(mut self, context: &mut App) -> Result<Exit, CommandError> {
         self.timing.settle()?;
-        let script_type = self.job_args.script_type.clone();
-        let script = self.script.as_deref();
-        let script = script
-            .map(|path| Script::with_args(path, script_type, &self.args))
-            .transpose()?;
+        let script = self.script()?;
         let Some(script) = script.as_ref().filter(|_| self.jsonl.is_none()) else {
             let file = self.jsonl.clone().unwrap_or_default();
             return jsonl::submit(context, &file, self.all(script)).await;

@@ -2,13 +2,16 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use meshwork::runtime::App;
 use meshwork::{Prefetch, Retention, Worker, runtime};
 use meshwork_model::keys::nooble::{Dialect, NoobleKeys};
-use meshwork_model::name::{ActorId, Group, Instance, Namespace, ScriptType};
+use meshwork_model::name::{ActorId, Group, Instance, NameError, Namespace, ScriptType};
 use meshwork_model::retry::RetryBackoff;
 
+use super::app::{self, AppArgs};
 use crate::args::parsers;
 use crate::args::sandbox::WorkerSandboxArgs;
 use crate::commands::action::part;
@@ -24,7 +27,7 @@ pub(super) struct JobOptions {
         value_name = "TYPE",
         display_order = 0,
         help_heading = None::<&str>,
-        required_unless_present_any = ["runtimes", "runner"],
+        required_unless_present_any = ["runtimes", "runner", "app", "app_command"],
         value_delimiter = ','
     )]
     pub(super) types: Vec<ScriptType>,
@@ -89,6 +92,11 @@ pub(super) struct JobOptions {
     log_dir: Vec<PathBuf>,
     #[command(flatten)]
     pub(super) sandbox: WorkerSandboxArgs,
+    #[command(flatten)]
+    app: AppArgs,
+    /// The app of `--app`, when it is loaded, and the number of its processes.
+    #[arg(skip)]
+    loaded: Option<(App, u32)>,
 }
 
 impl JobOptions {
@@ -110,13 +118,45 @@ impl JobOptions {
                 types.push(script_type.as_str());
             }
         }
+        types.extend(self.tasks());
         types
+    }
+
+    /// Loads the app, if there is one.
+    pub(super) async fn load(&mut self, concurrency: u16) -> Result<(), CommandError> {
+        if !self.app.is_given() {
+            return Ok(());
+        }
+        let processes = app::processes(self.sandbox.processes())?;
+        let python = self.python.as_deref();
+        let started = self.app.start(python, (processes, concurrency.into()));
+        self.loaded = started.await?.map(|app| (app, processes));
+        Ok(())
+    }
+
+    /// Returns the app, if it is loaded.
+    pub(super) fn app(&self) -> Option<&App> {
+        self.loaded.as_ref().map(|(app, _)| app)
+    }
+
+    /// Returns the number of processes of which each has slots.
+    pub(super) fn processes(&self) -> usize {
+        self.loaded
+            .as_ref()
+            .map_or(1, |(_, processes)| *processes as usize)
+    }
+
+    /// Returns the names of the tasks of the app.
+    fn tasks(&self) -> impl Iterator<Item = &str> {
+        let tasks = self.app().into_iter().flat_map(App::tasks);
+        tasks.map(|task| task.name.as_str())
     }
 
     /// Returns the types as names.
     pub(super) fn all_types(&self) -> Vec<ScriptType> {
         let of_runtimes = self.runtimes.iter().map(|(name, _)| name);
         let mut all: Vec<_> = self.types.iter().chain(of_runtimes).cloned().collect();
+        all.extend(self.tasks().filter_map(|name| name.parse().ok()));
         let mut seen = HashSet::new();
         all.retain(|name| seen.insert(name.clone()));
         all
@@ -169,6 +209,14 @@ impl JobOptions {
             })?;
             worker = worker.runtime(script_type.clone(), runner);
         }
+        if let Some(app) = self.app() {
+            for name in self.tasks() {
+                let name: ScriptType = name.parse().map_err(|error: NameError| {
+                    CommandError::usage(format_args!("task {name:?} of the app: {error}"))
+                })?;
+                worker = worker.runtime(name, Arc::new(app.clone()));
+            }
+        }
         let given = |name: &&ScriptType| self.runtimes.iter().any(|(runtime, _)| runtime == *name);
         let python = self.own_python()?;
         for script_type in self.types.iter().filter(|name| !given(name)) {
@@ -194,7 +242,7 @@ impl JobOptions {
             )));
         }
         let is_python = |known: &ScriptType| known.as_str() == ScriptType::PYTHON;
-        match self.types.iter().any(is_python) {
+        match self.loaded.is_some() || self.types.iter().any(is_python) {
             true => Ok(Some(path)),
             false => Err(CommandError::usage(format_args!(
                 "--python {name}: the worker runs no Python; add --type python"

@@ -1,6 +1,7 @@
 //! Workers as processes.
 
 pub(crate) mod alert;
+mod app;
 pub(crate) mod beside;
 mod compiled;
 pub(crate) mod dead_worker;

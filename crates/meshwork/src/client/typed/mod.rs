@@ -37,7 +37,7 @@ use super::JobRequest;
     note = "`#[meshwork::job]` above a struct or an enum makes it a job; `#[derive(Job)]` does so beside serde's derives"
 )]
 pub trait Job: Serialize + DeserializeOwned + Send + 'static {
-    /// Type of the jobs in the store, which workers, queues and lists name: 1 to 64 letters, digits, `_` or `-`. Other
+    /// Type of the jobs in the store, which workers, queues and lists name: 1 to 64 letters, digits, `_`, `-` or `.`. Other
     /// programs enqueue jobs by it, so it outlives the name of the Rust type.
     const NAME: &'static str;
 

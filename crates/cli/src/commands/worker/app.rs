@@ -1,0 +1,131 @@
+//! `meshwork worker --app`: the tasks of an app, and the processes that run them.
+
+use std::env;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use meshwork::runtime::{App, AppCommand, AppError, AppOptions};
+use meshwork_model::sandbox::parse_size;
+
+use crate::args::parsers;
+use crate::error::CommandError;
+use crate::exit::Exit;
+
+/// Greatest number of processes.
+const MAX_PROCESSES: u32 = 256;
+
+/// Options of an app.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "App")]
+pub(super) struct AppArgs {
+    /// Run the tasks of an app in Python, as shop.tasks:app: its module, and the name of its App. It is loaded once in each
+    /// of --processes, and --concurrency is that of each process
+    #[arg(long, value_name = "MODULE:NAME", conflicts_with_all = ["app_command", "types", "runtimes"])]
+    app: Option<String>,
+    /// Run the tasks of an app in another language: the command that starts one of its processes, as 'ruby worker.rb'
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["types", "runtimes"])]
+    app_command: Option<String>,
+    /// Replace a process of the app after this number of jobs [default: never]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = parsers::whole::<u32>(1..=u64::from(u32::MAX)))]
+    max_jobs_per_process: Option<u32>,
+    /// Replace a process of the app after its jobs if it takes more memory: 512M, 2G; a plain number is bytes [default: never]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    max_memory: Option<u64>,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    parse_size(text).map_err(|error| error.to_string())
+}
+
+impl From<AppError> for CommandError {
+    fn from(error: AppError) -> Self {
+        let made = Self::new(Exit::FAILED, &error);
+        match error {
+            AppError::NotReady(_) => made.with_hint("its messages are above"),
+            _ => made,
+        }
+    }
+}
+
+impl AppArgs {
+    /// Returns true if an app is given.
+    pub(super) fn is_given(&self) -> bool {
+        self.app.is_some() || self.app_command.is_some()
+    }
+
+    /// Starts the processes of the app, if there is one.
+    pub(super) async fn start(
+        &self,
+        python: Option<&Path>,
+        (processes, concurrency): (u32, u32),
+    ) -> Result<Option<App>, CommandError> {
+        let Some(command) = self.command(python)? else {
+            return Ok(None);
+        };
+        let options = AppOptions {
+            processes,
+            concurrency,
+            max_jobs_per_process: self.max_jobs_per_process,
+            max_memory: self.max_memory,
+        };
+        Ok(Some(App::start(command, options).await?))
+    }
+
+    /// Returns the command that starts a process.
+    fn command(&self, python: Option<&Path>) -> Result<Option<AppCommand>, CommandError> {
+        if let Some(app) = &self.app {
+            let arguments = ["-m", "meshwork._child", app];
+            return Ok(Some(AppCommand {
+                program: python.map_or_else(own_python, Path::to_owned),
+                arguments: arguments.map(Into::into).to_vec(),
+            }));
+        }
+        let Some(command) = &self.app_command else {
+            return Ok(None);
+        };
+        let words = shlex::split(command).filter(|words| !words.is_empty());
+        let mut words = words.ok_or_else(|| {
+            CommandError::usage(format_args!(
+                "--app-command {command:?} cannot be read: it is empty, or a quote in it does not end"
+            ))
+        })?;
+        let program = words.remove(0);
+        Ok(Some(AppCommand {
+            program: program.into(),
+            arguments: words.into_iter().map(Into::into).collect(),
+        }))
+    }
+}
+
+/// Returns the number of processes of an app.
+///
+/// # Errors
+/// It is 0, or more than a host needs.
+pub(super) fn processes(given: Option<u64>) -> Result<u32, CommandError> {
+    let Some(given) = given else {
+        let processors = thread::available_parallelism().map_or(1, NonZero::get);
+        return Ok(u32::try_from(processors).map_or(MAX_PROCESSES, |it| it.min(MAX_PROCESSES)));
+    };
+    let fits = u32::try_from(given)
+        .ok()
+        .filter(|it| (1..=MAX_PROCESSES).contains(it));
+    fits.ok_or_else(|| {
+        CommandError::usage(format_args!(
+            "--processes {given}: an app has 1 to {MAX_PROCESSES} processes"
+        ))
+    })
+}
+
+/// Returns the interpreter beside this command, as in an environment into which pip has installed it; else that of the PATH.
+fn own_python() -> PathBuf {
+    if let Some(python) = env::var_os("MESHWORK_PYTHON") {
+        return python.into();
+    }
+    let beside = env::current_exe().ok();
+    let beside = beside.and_then(|command| Some(command.parent()?.join("python")));
+    match beside {
+        Some(python) if python.is_file() => python,
+        _ => PathBuf::from("python3"),
+    }
+}

@@ -1,0 +1,105 @@
+"""The app: its tasks, and its connection to the store."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, Optional, TypeVar, overload
+
+from ._errors import MeshworkError
+from ._handle import Handle
+from ._task import P, Task
+
+F = TypeVar("F", bound=Callable[..., Any])
+R = TypeVar("R")
+
+#: A function around each run: it gets the run and a function that goes on, and returns its result.
+Middleware = Callable[..., Any]
+
+
+class App:
+    """Tasks, and the store of their jobs.
+
+    ``url`` is that of a Redis server (``redis://``, ``rediss://``, ``redis+sentinel://``, ``redis+cluster://``) or a folder
+    for the embedded engine (``dir:PATH``). Default: the environment variable ``REDIS_URL``. The connection is made with the
+    first job.
+    """
+
+    def __init__(self, url: Optional[str] = None, *, namespace: Optional[str] = None) -> None:
+        self._url = url
+        self._namespace = namespace
+        self._client: Any = None
+        self.tasks: dict[str, Task[..., Any]] = {}
+        self._starts: list[Callable[[], Any]] = []
+        self._stops: list[Callable[[], Any]] = []
+        self._middlewares: list[Middleware] = []
+
+    @overload
+    def task(self, function: Callable[P, R], /) -> Task[P, R]: ...
+
+    @overload
+    def task(self, function: None = None, /, *, name: Optional[str] = None, **options: Any) -> Callable[[Callable[P, R]], Task[P, R]]: ...
+
+    def task(self, function: Optional[Callable[..., Any]] = None, /, *, name: Optional[str] = None, **options: Any) -> Any:
+        """Makes a function a task. Its name, by default that of the function, is the type of its jobs.
+
+        Options are those of jobs (``meshwork job schema``): ``retries``, ``backoff``, ``timeout``, ``group``, ``priority``,
+        ``delay``, ``tags``, … ``key`` and ``unique`` may be functions of the arguments.
+        """
+
+        def make(function: Callable[..., Any]) -> Task[..., Any]:
+            task: Task[..., Any] = Task(self, function, name or function.__name__, options)
+            known = self.tasks.get(task.name)
+            if known is not None and known.function is not function:
+                raise MeshworkError(f"two tasks have the name {task.name!r}: give one of them another, as @app.task(name=…)")
+            self.tasks[task.name] = task
+            return task
+
+        return make if function is None else make(function)
+
+    def on_start(self, function: F) -> F:
+        """Runs a function once in each process of a worker, before its first task: to open a pool of connections."""
+        self._starts.append(function)
+        return function
+
+    def on_stop(self, function: F) -> F:
+        """Runs a function at the end of each process of a worker."""
+        self._stops.append(function)
+        return function
+
+    def middleware(self, function: F) -> F:
+        """Runs a function around each task: it gets the context and a function that goes on, and returns its result. It is
+        async for async tasks: ``await go_on()``."""
+        self._middlewares.append(function)
+        return function
+
+    def job(self, id: str) -> Handle[Any]:
+        """Returns the handle of a job."""
+        return Handle(self, id)
+
+    def close(self) -> None:
+        """Closes the connection. A later call opens it again."""
+        client, self._client = self._client, None
+        if client is not None and client[0] == os.getpid():
+            client[1].close()
+
+    def _native(self) -> Any:
+        """Returns the client of this process: one that was made before a fork has no threads here."""
+        pid = os.getpid()
+        if self._client is None or self._client[0] != pid:
+            from ._connect import connect
+
+            if self._client is not None:
+                # Its destructor would wait for threads that this process does not have.
+                _abandoned.append(self._client[1])
+            self._client = (pid, connect(self._url, self._namespace))
+        return self._client[1]
+
+    def _enqueue(self, spec: str, reply: bool = False) -> Handle[Any]:
+        return Handle(self, self._native().enqueue(spec, reply))
+
+    def _enqueue_many(self, specs: list[str]) -> list[Handle[Any]]:
+        return [Handle(self, id) for id in self._native().enqueue_many(specs)]
+
+
+#: Clients that were made before a fork.
+_abandoned: list[Any] = []

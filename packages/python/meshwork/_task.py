@@ -1,0 +1,210 @@
+"""Tasks: functions that are enqueued as jobs."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import importlib
+import inspect
+import json
+import typing
+from typing import TYPE_CHECKING, Any, Callable, Generic, Optional, TypeVar
+
+from . import _codec
+from ._context import Context
+
+if typing.TYPE_CHECKING:
+    from typing_extensions import ParamSpec
+else:
+    try:
+        from typing import ParamSpec
+    except ImportError:  # Python 3.9
+
+        def ParamSpec(name: str) -> Any:
+            return TypeVar(name)
+
+
+if TYPE_CHECKING:
+    from ._app import App
+    from ._handle import Handle
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: Options of a task that are fields of its jobs, as `meshwork job schema` describes them.
+JOB_OPTIONS = frozenset(
+    "id group route instance priority timeout retries backoff start_timeout tags depends_on on_failure "
+    "prerequisite_timeout exclusive caller at tz delay key unique unique_for unique_until on_duplicate debounce throttle "
+    "batch env input".split()
+)
+#: Options that may be functions of the arguments.
+_COMPUTED = ("key", "unique")
+#: Options of a child.
+_OF_CHILDREN = frozenset("priority delay retries timeout key group env".split())
+
+
+def _by_name(module: str, name: str, options: dict[str, Any]) -> "Task[..., Any]":
+    task: Any = importlib.import_module(module)
+    for part in name.split("."):
+        task = getattr(task, part)
+    return Task(task.app, task.function, task.name, options)
+
+
+class Task(Generic[P, R]):
+    """A function that runs as a job. A call runs it here and now; :meth:`enqueue` lets a worker run it."""
+
+    def __init__(self, app: "App", function: Callable[..., Any], name: str, options: dict[str, Any]) -> None:
+        for option in options:
+            if option not in JOB_OPTIONS:
+                raise TypeError(f"task {name}: there is no option {option!r}; options: {', '.join(sorted(JOB_OPTIONS))}")
+        self.app = app
+        self.name = name
+        self.function = function
+        self.is_async = inspect.iscoroutinefunction(function)
+        self._options = options
+        self._signature = inspect.signature(function)
+        self._context_parameter: Optional[str] = None
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return typing.cast(R, self.function(*args, **kwargs))
+
+    def __repr__(self) -> str:
+        return f"<task {self.name}>"
+
+    def __reduce__(self) -> Any:
+        # As a function: by its name. The app and its connection stay here.
+        return _by_name, (self.__module__, self.__qualname__, self._options)
+
+    def options(self, **options: Any) -> "Task[P, R]":
+        """Returns the task with other options for its jobs, such as ``delay="10m"`` or ``id=…``."""
+        return Task(self.app, self.function, self.name, {**self._options, **options})
+
+    def enqueue(self, *args: P.args, **kwargs: P.kwargs) -> "Handle[R]":
+        """Enqueues a job with these arguments.
+
+        Raises ``TypeError`` if the arguments do not fit the function, and ``MeshworkError`` if the store refuses the job.
+        """
+        return self.app._enqueue(self._spec(args, kwargs))
+
+    async def aenqueue(self, *args: P.args, **kwargs: P.kwargs) -> "Handle[R]":
+        """Enqueues a job, as :meth:`enqueue`."""
+        spec = self._spec(args, kwargs)
+        return await asyncio.get_running_loop().run_in_executor(None, self.app._enqueue, spec)
+
+    def enqueue_many(self, calls: "typing.Iterable[Any]") -> "list[Handle[R]]":
+        """Enqueues a job for each of these calls: a tuple has positional arguments, a dict named ones, and any other value
+        is the only argument. Either all are enqueued with one call to the store per 1,000, or an error names the first
+        that is refused."""
+        specs = []
+        for call in calls:
+            if isinstance(call, tuple):
+                specs.append(self._spec(call, {}))
+            elif isinstance(call, dict):
+                specs.append(self._spec((), call))
+            else:
+                specs.append(self._spec((call,), {}))
+        return self.app._enqueue_many(specs)
+
+    def call(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Enqueues a job and waits for its result."""
+        return self.app._enqueue(self._spec(args, kwargs), True).result()
+
+    async def acall(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Enqueues a job and waits for its result."""
+        call = functools.partial(self.call, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(None, call)
+
+    def _hints(self) -> dict[str, Any]:
+        if not hasattr(self, "_cached_hints"):
+            try:
+                hints = typing.get_type_hints(self.function, include_extras=True)
+            except NameError:
+                # A name that only a type checker imports.
+                hints = dict(getattr(self.function, "__annotations__", {}))
+            self._cached_hints = hints
+        return self._cached_hints
+
+    def _context_name(self) -> Optional[str]:
+        for name, hint in self._hints().items():
+            if hint is Context and name != "return":
+                return name
+        return None
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
+        of_context = self._context_name()
+        parameters = [p for p in self._signature.parameters.values() if p.name != of_context]
+        return self._signature.replace(parameters=parameters).bind(*args, **kwargs)
+
+    def _encoded(self, bound: inspect.BoundArguments) -> dict[str, Any]:
+        """Returns the arguments in JSON, by name."""
+        hints, made = self._hints(), {}
+        for name, value in bound.arguments.items():
+            kind = self._signature.parameters[name].kind
+            try:
+                made[name] = _codec.encode(value)
+                self._decode(name, made[name], hints, kind)
+            except (ValueError, TypeError) as error:
+                raise TypeError(f"{self.name}(): argument {name}: {error}") from None
+        return made
+
+    @staticmethod
+    def _decode(name: str, value: Any, hints: dict[str, Any], kind: Any) -> Any:
+        hint = hints.get(name, Any)
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            return [_codec.decode(item, hint) for item in value]
+        if kind is inspect.Parameter.VAR_KEYWORD:
+            return {key: _codec.decode(item, hint) for key, item in value.items()}
+        return _codec.decode(value, hint)
+
+    def _arguments(self, payload: Any, context: Context) -> tuple[list[Any], dict[str, Any]]:
+        """Returns the arguments of a run."""
+        if not isinstance(payload, dict):
+            raise TypeError("the arguments are no JSON object")
+        of_context, hints = self._context_name(), self._hints()
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        for name, parameter in self._signature.parameters.items():
+            if name == of_context:
+                value: Any = context
+            elif name in payload:
+                value = self._decode(name, payload.pop(name), hints, parameter.kind)
+            elif parameter.default is not inspect.Parameter.empty:
+                value = parameter.default
+            elif parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+                continue
+            else:
+                raise TypeError(f"argument {name} is missing")
+            if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                args.extend(value)
+            elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                kwargs.update(value)
+            elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+                kwargs[name] = value
+            else:
+                args.append(value)
+        if payload:
+            raise TypeError(f"there is no argument {', '.join(payload)}")
+        return args, kwargs
+
+    def _computed(self, bound: inspect.BoundArguments) -> dict[str, Any]:
+        """Returns the options of a job: functions get the arguments by name."""
+        options = dict(self._options)
+        for name in _COMPUTED:
+            if callable(options.get(name)):
+                options[name] = str(options[name](**bound.arguments))
+        return {name: value for name, value in options.items() if value is not None}
+
+    def _spec(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """Returns a job in JSON."""
+        bound = self._bound(args, kwargs)
+        payload, options = self._encoded(bound), self._computed(bound)
+        depends_on = options.get("depends_on")
+        if depends_on is not None:
+            options["depends_on"] = [getattr(one, "id", one) for one in depends_on]
+        return json.dumps({"type": self.name, "payload": payload, **options})
+
+    def _child(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        bound = self._bound(args, kwargs)
+        options = {name: value for name, value in self._computed(bound).items() if name in _OF_CHILDREN}
+        return {"payload": self._encoded(bound), "options": {"type": self.name, **options}}
