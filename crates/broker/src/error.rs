@@ -5,6 +5,7 @@ use meshwork_model::job::Invalid;
 use meshwork_model::keys::context::{ElementError, InvalidPrerequisite};
 use meshwork_model::name::ScheduleName;
 use meshwork_model::schedule::ScheduleError;
+use meshwork_model::time::duration_of;
 
 /// The reason why a verb failed.
 #[derive(Debug, thiserror::Error)]
@@ -141,7 +142,8 @@ pub enum Error {
     /// Jobs, or a change in a context, are stored, but fewer replicas than required have confirmed: a failover may lose
     /// them.
     #[error(
-        "{what} stored, but only {confirmed} of {wanted} replicas have confirmed it within {timeout:?}: {remedy}"
+        "{what} stored, but only {confirmed} of {wanted} replicas have confirmed it within {}: {remedy}",
+        duration_of(*timeout)
     )]
     NotReplicated {
         /// Description of the jobs or of the change.

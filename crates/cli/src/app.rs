@@ -8,6 +8,7 @@ use meshwork_broker::conn::ConnectError;
 use meshwork_broker::{Backoff, Broker};
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::Namespace;
+use meshwork_model::time::duration_of;
 use meshwork_ops::Store;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
@@ -119,8 +120,8 @@ impl App {
                 return Err(error);
             }
             if !std::mem::replace(&mut is_noted, true) {
-                let seconds = limit.as_secs_f64();
-                note(format_args!("retrying for up to {seconds} s: {error}"));
+                let limit = duration_of(limit);
+                note(format_args!("retrying for up to {limit}: {error}"));
             }
             // The last attempt starts when the time is over.
             let _ = tokio::time::timeout(left, backoff.wait()).await;

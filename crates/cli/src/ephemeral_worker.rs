@@ -11,6 +11,7 @@ use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 use meshwork_model::route::Route;
 use meshwork_model::sandbox::Profile;
+use meshwork_model::time::duration_of;
 use meshwork_ops::warnings;
 use tokio::time::Instant;
 
@@ -54,8 +55,9 @@ pub(crate) enum NoWorkerError {
         queue: String,
     },
     #[error(
-        "the workers of {queue} have been absent for {ABSENCE_TIMEOUT:?}, and scripts of type \
-         `{script_type}` cannot run in this process: start a worker for them, and run the same command again"
+        "the workers of {queue} have been absent for {}, and scripts of type \
+         `{script_type}` cannot run in this process: start a worker for them, and run the same command again",
+        duration_of(ABSENCE_TIMEOUT)
     )]
     Gone { script_type: String, queue: String },
     #[error(

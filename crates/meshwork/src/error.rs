@@ -11,6 +11,7 @@ use meshwork_model::number::counted;
 use meshwork_model::schedule::Unreadable;
 use meshwork_model::schedule::timing::RecurrenceError;
 use meshwork_model::schedule::zone::ZoneError;
+use meshwork_model::time::duration_of;
 use meshwork_model::worker_request::WorkerRequest;
 
 use crate::client::InvalidCursor;
@@ -94,8 +95,8 @@ pub enum Error {
     },
     /// A worker has not obeyed a request in time. The request was withdrawn.
     #[error(
-        "worker {worker} did not obey `{request}` within {} s; the request is withdrawn: see `meshwork worker list`, or wait \
-         longer if its lease is long", .waited.as_secs_f64()
+        "worker {worker} did not obey `{request}` within {}; the request is withdrawn: see `meshwork worker list`, or wait \
+         longer if its lease is long", duration_of(*waited)
     )]
     RequestTimeout {
         /// Name of the worker, with its incarnation.
@@ -127,7 +128,7 @@ pub enum Error {
         caller: ActorId,
     },
     /// Jobs of a test still wait or run.
-    #[error("jobs still wait or run after {} s", .waited.as_secs())]
+    #[error("jobs still wait or run after {}", duration_of(*waited))]
     StillBusy {
         /// Time of the wait.
         waited: Duration,
@@ -225,7 +226,7 @@ pub enum Error {
         why: &'static str,
     },
     /// The batch has not ended within the caller's wait.
-    #[error("batch {id} has not ended after {waited:?}: wait for it again, or cancel it")]
+    #[error("batch {id} has not ended after {}: wait for it again, or cancel it", duration_of(*waited))]
     BatchWaitTimeout {
         /// Id of the batch.
         id: BatchId,
@@ -234,9 +235,9 @@ pub enum Error {
     },
     /// The queue was not empty within the caller's wait.
     #[error(
-        "the queue {queue} is not empty after {waited:?}: {} wait, {} are set aside, {} run, {} are to run again; it \
+        "the queue {queue} is not empty after {}: {} wait, {} are set aside, {} run, {} are to run again; it \
          takes no new ones, wait again, or resume it",
-        depth.waiting, depth.set_aside, depth.running, depth.retrying
+        duration_of(*waited), depth.waiting, depth.set_aside, depth.running, depth.retrying
     )]
     DrainTimeout {
         /// Name of the queue.
@@ -254,7 +255,8 @@ pub enum Error {
     },
     /// The worker has not ended a cancelled job within the caller's wait.
     #[error(
-        "job {id} has not ended {waited:?} after its cancel request: {}; wait for it, or end it by force",
+        "job {id} has not ended {} after its cancel request: {}; wait for it, or end it by force",
+        duration_of(*waited),
         worker.as_ref().map_or_else(
             || "no worker of Meshwork runs it".to_owned(),
             |worker| format!("worker {worker} is late, or has ended"),
@@ -411,7 +413,7 @@ impl From<NoPolicy> for Error {
 fn after(waited: Duration) -> String {
     match waited.is_zero() {
         true => " yet".to_owned(),
-        false => format!(" after {waited:?}"),
+        false => format!(" after {}", duration_of(waited)),
     }
 }
 

@@ -9,6 +9,7 @@ use serde::Deserialize;
 pub use crate::job::Membership;
 use crate::job::NewJob;
 use crate::name::BatchId;
+use crate::time::duration_of;
 
 /// Greatest number of jobs in a batch. A walk through all of them, as for a cancellation, takes minutes.
 pub const MAX_MEMBERS: u64 = 1_000_000;
@@ -112,9 +113,9 @@ impl NewBatch {
         }
         let (least, most) = OPEN_FOR;
         if !(least..=most).contains(&self.open_for) {
-            let [open_for, least, most] = [self.open_for, least, most].map(|it| it.as_secs_f64());
+            let [open_for, least, most] = [self.open_for, least, most].map(duration_of);
             return Some(format!(
-                "it cannot stay open for {open_for} s with nothing added: give {least} to {most} s"
+                "it cannot stay open for {open_for} with nothing added: give {least} to {most}"
             ));
         }
         for (at, (kind, job)) in self.callbacks.iter().enumerate() {
@@ -222,8 +223,8 @@ mod tests {
         for open_for in [Duration::ZERO, OPEN_FOR.1 + OPEN_FOR.0] {
             batch.open_for = open_for;
             let said = batch.check().unwrap_err().to_string();
-            let seconds = format!("for {} s ", open_for.as_secs());
-            assert!(said.contains(&seconds), "{said}");
+            let time = format!("for {} ", duration_of(open_for));
+            assert!(said.contains(&time), "{said}");
         }
     }
 

@@ -1,6 +1,8 @@
 //! Times of Hero's protocol: ISO 8601 in UTC, from and to milliseconds since 1970. There is no clock here: the
 //! server's time counts.
 
+use std::time::Duration;
+
 /// Days in 400 years, after which the calendar repeats itself.
 const ERA: i64 = 146_097;
 /// Days from the first of March of the year 0 to 1970.
@@ -47,18 +49,30 @@ fn day(year: i64, month: i64, of_month: i64) -> i64 {
     era * ERA + of_era * 365 + of_era / 4 - of_era / 100 + of_year - TO_1970
 }
 
-/// Returns a duration in its two greatest units, as `59 min 58 s`.
+/// Returns a duration in its two greatest units, as `1.5 s`, `59 min 58 s` or `7 d`. All texts for people use this form.
 #[must_use]
 pub fn duration(ms: u64) -> String {
-    let seconds = ms / 1000;
-    match seconds {
-        0 => format!("{ms} ms"),
-        1..10 => format!("{seconds}.{} s", ms % 1000 / 100),
-        10..60 => format!("{seconds} s"),
-        60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
-        3600..86_400 => format!("{} h {:02} min", seconds / 3600, seconds / 60 % 60),
-        _ => format!("{} d {:02} h", seconds / 86_400, seconds / 3600 % 24),
+    let (whole, part, units) = match ms / 1000 {
+        0 => return format!("{ms} ms"),
+        seconds @ 1..10 => match ms % 1000 / 100 {
+            0 => return format!("{seconds} s"),
+            tenths => return format!("{seconds}.{tenths} s"),
+        },
+        seconds @ 10..60 => return format!("{seconds} s"),
+        seconds @ 60..3600 => (seconds / 60, seconds % 60, ("min", "s")),
+        seconds @ 3600..86_400 => (seconds / 3600, seconds / 60 % 60, ("h", "min")),
+        seconds => (seconds / 86_400, seconds / 3600 % 24, ("d", "h")),
+    };
+    match part {
+        0 => format!("{whole} {}", units.0),
+        _ => format!("{whole} {} {part:02} {}", units.0, units.1),
     }
+}
+
+/// Returns a [`Duration`] in the form of [`duration`].
+#[must_use]
+pub fn duration_of(span: Duration) -> String {
+    duration(u64::try_from(span.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Parses a UTC time to milliseconds since 1970: `2026-01-31`, `2026-01-31T12:00:00Z` or with decimals of a second.
@@ -203,11 +217,23 @@ mod tests {
 
     #[test]
     fn durations_have_two_units() {
-        let durations = [5, 1500, 61_000, 3_660_000, 90_000_000].map(duration);
-        assert_eq!(
-            durations,
-            ["5 ms", "1.5 s", "1 min 01 s", "1 h 01 min", "1 d 01 h"]
-        );
+        for (ms, text) in [
+            (0, "0 ms"),
+            (5, "5 ms"),
+            (1000, "1 s"),
+            (1500, "1.5 s"),
+            (10_900, "10 s"),
+            (60_000, "1 min"),
+            (61_000, "1 min 01 s"),
+            (3_598_513, "59 min 58 s"),
+            (3_660_000, "1 h 01 min"),
+            (86_400_000, "1 d"),
+            (90_000_000, "1 d 01 h"),
+        ] {
+            assert_eq!(duration(ms), text);
+            assert_eq!(duration_of(Duration::from_millis(ms)), text);
+        }
+        assert_eq!(duration_of(Duration::from_micros(1_500_900)), "1.5 s");
     }
 
     #[test]

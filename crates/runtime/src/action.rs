@@ -12,6 +12,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use meshwork_model::job::{Job, limits};
 use meshwork_model::nooble::{Data, ErrorDetail};
+use meshwork_model::time::duration_of;
 use meshwork_model::trace::TraceContext;
 #[cfg(feature = "scripts")]
 pub(super) use run_calls::{ActionCall, Delivery, RunCalls};
@@ -62,8 +63,8 @@ pub enum ActionCallError {
     },
     /// No reply came in time.
     #[error(
-        "no answer to {action_type} after {} s: is a service there that takes it? It may still be executed",
-        .waited.as_secs_f64()
+        "no answer to {action_type} after {}: is a service there that takes it? It may still be executed",
+        duration_of(*waited)
     )]
     NoAnswer {
         /// The type of the action.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use meshwork_model::outcome::{Failure, FailureKind};
+use meshwork_model::time::duration_of;
 use ref_cast::RefCast;
 
 /// An error of a handler that decides about the job. A handler returns it as its error, or as a cause of its error; the
@@ -50,7 +51,7 @@ impl fmt::Display for JobError {
             Self::Permanent(message) | Self::Retry { message, .. } | Self::Discard(message) => {
                 f.write_str(message)
             }
-            Self::Snooze(pause) => write!(f, "snoozed for {pause:?}"),
+            Self::Snooze(pause) => write!(f, "snoozed for {}", duration_of(*pause)),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use meshwork_model::time::duration_of;
 use meshwork_runtime as runtime;
 use meshwork_runtime::lease::LeaseClock;
 
@@ -142,7 +143,7 @@ impl Config {
             let limits = (1, MAX_CONCURRENCY);
             within("prefetch", jobs, limits, |jobs| jobs.to_string())?;
         }
-        let time = |time: &Duration| format!("{time:?}");
+        let time = |time: &Duration| duration_of(*time);
         within("lease", self.lease, (MIN_LEASE, MAX_LEASE), time)?;
         within("timeout", self.timeout, (MIN_TIMEOUT, LONGEST), time)?;
         let from_zero = (Duration::ZERO, LONGEST);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use meshwork_model::time::duration_of;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
@@ -64,12 +65,8 @@ pub enum Unhealthy {
         reason: String,
     },
     /// The server has not answered for this time.
-    #[error("the server has not answered for {}", seconds(*.0))]
+    #[error("the server has not answered for {}", duration_of(*.0))]
     Silence(Duration),
-}
-
-fn seconds(duration: Duration) -> String {
-    format!("{} s", duration.as_secs())
 }
 
 impl Monitor {

@@ -1,6 +1,7 @@
 //! The clock of this host beside the server's.
 
 use meshwork_model::keys::hero::JobKeys;
+use meshwork_model::time::duration;
 
 use super::facts::{Facts, ask};
 use super::{Finding, Level};
@@ -18,7 +19,10 @@ pub(super) fn check(facts: &Facts) -> Option<Finding> {
     }
     let apart = ahead.unsigned_abs();
     let side = if ahead < 0 { "behind" } else { "ahead of" };
-    let what = format!("the server's clock is {apart} ms {side} this host's");
+    let what = format!(
+        "the server's clock is {} {side} this host's",
+        duration(apart)
+    );
     if apart <= MOST_APART_MS {
         return Some(Finding::ok(CHECK, what));
     }
@@ -40,10 +44,10 @@ pub(super) async fn steps(conn: &Conn, keys: &JobKeys) -> Option<Finding> {
     if ahead == 0 {
         return None;
     }
-    let (count, seconds) = (steps.count.max(1), ahead.div_ceil(1000));
+    let (count, ahead) = (steps.count.max(1), duration(ahead));
     let times = if count == 1 { "" } else { "s" };
     let what = format!(
-        "the server's clock went back {count} time{times}; jobs and schedules are {seconds} s ahead of it"
+        "the server's clock went back {count} time{times}; jobs and schedules are {ahead} ahead of it"
     );
     let why = "times in records are ahead, and slots and delays come too early by the clock, for twice that time";
     let remedy = "let the server follow a time server: `timedatectl set-ntp true`; no job waits for the clock";

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use meshwork_model::job::limits::MAX_INPUT;
+use meshwork_model::time::duration_of;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
@@ -146,7 +147,8 @@ pub(crate) fn piped() -> Result<Option<Vec<u8>>, InputError> {
     }
     if !Stdin::is_ready(Some(FIRST_BYTE)).map_err(failed(Path::new(STDIN)))? {
         note(format_args!(
-            "no data on stdin within {FIRST_BYTE:?}: the script runs without input (--input - waits longer, < /dev/null does not wait)"
+            "no data on stdin within {}: the script runs without input (--input - waits longer, < /dev/null does not wait)",
+            duration_of(FIRST_BYTE)
         ));
         return Ok(None);
     }

@@ -9,6 +9,7 @@ use meshwork_broker::MAX_ITEMS;
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
+use meshwork_model::time::duration_of;
 use tokio::time::Instant;
 
 use super::Work;
@@ -193,7 +194,8 @@ fn gone(id: &JobId) -> Job {
 
 /// Returns the error for a series in which no job has ended for the given time.
 fn nothing_ends(of: usize, waited: Duration) -> CommandError {
-    let message = format!("no job of {of} has ended for {waited:?}; they go on");
+    let waited = duration_of(waited);
+    let message = format!("no job of {of} has ended for {waited}; they go on");
     CommandError::new(Exit::NOT_ENDED, message)
         .with_hint("run the same command again to continue the wait")
 }

@@ -5,6 +5,7 @@ use meshwork::view::{FailedAttemptView, JobAbout, JobSummary, state_of};
 use meshwork_model::job::Job;
 use meshwork_model::sandbox::{Limit, RunUsage};
 use meshwork_model::state::State;
+use meshwork_model::time::duration;
 use meshwork_model::trace::TraceContext;
 
 use crate::out::{Column, Out, OutError, Row};
@@ -102,6 +103,12 @@ pub(crate) fn line(name: &str, value: &str, out: &mut Out) -> Result<(), OutErro
     out.line(format_args!("{name:12} {}", crate::out::indented(value)))
 }
 
+/// Returns the time for which a unique name is taken, and the name.
+fn window(unique: &str) -> Option<String> {
+    let (ms, name) = unique.split_once(' ')?;
+    Some(format!("{} {name}", duration(ms.parse().ok()?)))
+}
+
 /// Prints a job in a state for people, a line per field that is set. `queue`: the name of its queue.
 pub(crate) fn describe(
     job: &Job,
@@ -112,13 +119,13 @@ pub(crate) fn describe(
     let about = JobAbout::new(job, None);
     let (attempts, lost) = (about.attempts.to_string(), about.lost.to_string());
     let snoozes = about.snoozes.to_string();
-    let (timeout, children) = (format!("{} s", about.timeout), about.children.to_string());
+    let (timeout, children) = (
+        duration(about.timeout.saturating_mul(1000)),
+        about.children.to_string(),
+    );
     let (trace, _) = job.trace();
     let until = about.unique;
-    let window = until.and_then(|unique| {
-        let (ms, name) = unique.split_once(' ')?;
-        Some(format!("{} ms {name}", ms.parse::<u64>().ok()?))
-    });
+    let window = until.and_then(window);
     let env = job.env_vars.shown();
     let env: Vec<_> = env.map(|(name, value)| format!("{name}={value}")).collect();
     let sandbox = sandbox(job);

@@ -75,7 +75,8 @@ pub enum OpenError {
     /// Another process owns the directory and does not answer.
     #[error(
         "data directory {path}: it belongs to another process ({holder}), which has not answered \
-         on {path}/redis.sock for {waited:?}. Wait if it is still loading its log; else stop it"
+         on {path}/redis.sock for {} s. Wait if it is still loading its log; else stop it",
+        waited.as_secs_f64()
     )]
     Busy {
         /// The data directory.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use meshwork_broker::context::{Commit, Database};
 use meshwork_model::context::field;
 use meshwork_model::mesh::PeerName;
-use meshwork_model::time::iso;
+use meshwork_model::time::{duration_of, iso};
 use tokio::time::{Instant, sleep};
 
 use super::lease::{MeshState, state};
@@ -35,9 +35,9 @@ pub enum PingError {
     Daemon(String),
     /// The node has not answered in time.
     #[error(
-        "node {name:?} has not answered within {} s; its last frame came {seen}: check its daemon, its supervisor, and that it \
+        "node {name:?} has not answered within {}; its last frame came {seen}: check its daemon, its supervisor, and that it \
          trusts the card of this node",
-        waited.as_secs_f64()
+        duration_of(*waited)
     )]
     NoAnswer {
         /// Name of the node.

@@ -188,7 +188,7 @@ async fn a_wait_has_an_end(client: Client) {
         .await
         .unwrap_err()
         .to_string();
-    assert!(error.contains("job j has not ended after 50ms"), "{error}");
+    assert!(error.contains("job j has not ended after 50 ms"), "{error}");
     let missing = client.wait(&named("nobody"), PATIENCE).await;
     assert!(matches!(missing, Err(Error::JobNotFound { .. })));
 }

@@ -3,6 +3,7 @@
 use super::{EnvTooLarge, limits};
 use crate::name::JobId;
 use crate::sandbox::InvalidSandbox;
+use crate::time::duration;
 
 /// The reason why a job was refused. Nothing was written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -53,7 +54,7 @@ pub enum Invalid {
         fault: &'static str,
     },
     /// The timeout is out of range.
-    #[error("job {id}: a timeout of {seconds} s is not possible: give 1 to {max}", max = limits::MAX_TIMEOUT)]
+    #[error("job {id}: a timeout of {} is not possible: give 1 s to {}", duration(seconds.saturating_mul(1000)), duration(limits::MAX_TIMEOUT * 1000))]
     Timeout {
         /// The job.
         id: JobId,
@@ -134,7 +135,7 @@ pub enum Invalid {
         id: JobId,
     },
     /// The backoff is too long.
-    #[error("job {id}: a pause of {ms} ms before a retry is too long: at most {max}", max = limits::MAX_BACKOFF_MS)]
+    #[error("job {id}: a pause of {} before a retry is too long: at most {}", duration(*ms), duration(limits::MAX_BACKOFF_MS))]
     Backoff {
         /// The job.
         id: JobId,

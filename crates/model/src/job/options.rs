@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use super::limits;
+use crate::time::duration;
 
 /// Earliest start of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,8 +143,8 @@ pub(super) fn fault(
     if let Some(When::In(ms)) = when
         && ms > limits::MAX_DELAY_MS
     {
-        let max = limits::MAX_DELAY_MS;
-        return Some(format!("a delay of {ms} ms is too long: at most {max}"));
+        let [delay, most] = [ms, limits::MAX_DELAY_MS].map(duration);
+        return Some(format!("a delay of {delay} is too long: at most {most}"));
     }
     let names = [
         ("key", key),
@@ -157,9 +158,9 @@ pub(super) fn fault(
     }
     match unique?.until {
         Until::For(ms) if ms == 0 || ms > limits::MAX_DELAY_MS => {
-            let max = limits::MAX_DELAY_MS;
+            let [window, most] = [ms, limits::MAX_DELAY_MS].map(duration);
             Some(format!(
-                "a window of {ms} ms is not possible: give 1 to {max}"
+                "a window of {window} is not possible: give 1 ms to {most}"
             ))
         }
         _ => None,
@@ -170,8 +171,9 @@ pub(super) fn fault(
 pub(super) fn start_fault(ms: Option<u64>) -> Option<String> {
     let max = limits::MAX_DELAY_MS;
     let ms = ms.filter(|ms| !(1..=max).contains(ms))?;
+    let [timeout, most] = [ms, max].map(duration);
     Some(format!(
-        "a start timeout of {ms} ms is not possible: give 1 to {max}"
+        "a start timeout of {timeout} is not possible: give 1 ms to {most}"
     ))
 }
 

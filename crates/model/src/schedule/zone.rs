@@ -32,14 +32,18 @@ impl Zone {
         self.0.iana_name().unwrap_or("UTC")
     }
 
-    /// Formats a moment, in milliseconds since 1970, in this zone: `2026-03-29 02:30:00 +02:00`.
+    /// Formats a moment, in milliseconds since 1970, in this zone: `2026-03-29T02:30:00+02:00`, in UTC with `Z`.
     #[must_use]
     pub fn show(&self, ms: u64) -> String {
         let moment = i64::try_from(ms)
             .ok()
             .and_then(|ms| Timestamp::from_millisecond(ms).ok());
         let moment = moment.unwrap_or(Timestamp::MAX).to_zoned(self.0.clone());
-        moment.strftime("%Y-%m-%d %H:%M:%S %:z").to_string()
+        let text = moment.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
+        match self.0 == TimeZone::UTC {
+            true => text.replace("+00:00", "Z"),
+            false => text,
+        }
     }
 
     pub(super) fn rules(&self) -> &TimeZone {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use meshwork_model::name::ScriptType;
+use meshwork_model::time::duration_of;
 use tokio::process::Command;
 
 use super::super::check::{ScriptError, SourcePosition};
@@ -65,7 +66,10 @@ async fn ask(interpreter: &Path, input: File) -> Result<String, ScriptError> {
         // A script can crash Python's parser.
         Ok(Ok(output)) => Err(unchecked(format!("gave up on it ({})", output.status))),
         Ok(Err(error)) => Err(unchecked(format!("cannot be started: {error}"))),
-        Err(_) => Err(unchecked(format!("took more than {PATIENCE:?} for it"))),
+        Err(_) => Err(unchecked(format!(
+            "took more than {} for it",
+            duration_of(PATIENCE)
+        ))),
     }
 }
 

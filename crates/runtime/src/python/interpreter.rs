@@ -8,6 +8,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use meshwork_model::outcome::{Failure, FailureKind};
+use meshwork_model::time::duration_of;
 use tokio::process::Command;
 use tokio::sync::Mutex;
 
@@ -47,7 +48,7 @@ pub(super) enum InterpreterError {
         "no Python: `{name}` does not answer as Python does; name Python 3.8 or newer: `worker --python PATH`, or {VARIABLE}"
     )]
     Answer { name: String },
-    #[error("no Python: `{name}` does not answer within {PATIENCE:?}")]
+    #[error("no Python: `{name}` does not answer within {}", duration_of(PATIENCE))]
     Silent { name: String },
     #[error(
         "no Python: `{name}` is older than Python 3.8; name a newer one: `worker --python PATH`, or {VARIABLE}"

@@ -5,6 +5,7 @@ mod conflicts;
 mod contracts;
 mod cycles;
 mod declared;
+mod durations;
 mod features;
 mod headers;
 mod keys;
@@ -29,6 +30,7 @@ const RULES: &[Rule] = &[
     contracts::check,
     cycles::check,
     declared::check,
+    durations::check,
     features::check,
     headers::check,
     keys::check,

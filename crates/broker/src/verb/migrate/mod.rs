@@ -11,6 +11,7 @@ use std::time::Duration;
 use meshwork_model::keys::hero::LegacyList;
 use meshwork_model::migration::{Migration, Phase};
 use meshwork_model::name::ScriptType;
+use meshwork_model::time::duration_of;
 
 pub use clients::Waiting;
 pub(super) use record::{Kept, Migrations, Open};
@@ -36,8 +37,9 @@ pub enum MigrateError {
     Broker(#[from] Error),
     /// The migration has begun already, with another list or age.
     #[error(
-        "the migration of `{script_type}` is in phase {phase} already, with {list} and an age of {age:?}: \
-         continue with `canonical-first` or `finish`, or end it with `abort` and start again"
+        "the migration of `{script_type}` is in phase {phase} already, with {list} and an age of {}: \
+         continue with `canonical-first` or `finish`, or end it with `abort` and start again",
+        duration_of(*age)
     )]
     Begun {
         /// The type.

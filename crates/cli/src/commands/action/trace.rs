@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use meshwork_broker::MAX_ITEMS;
 use meshwork_broker::nooble::Nooble;
 use meshwork_model::nooble::TraceEvent;
+use meshwork_model::time::duration;
 
 use super::Side;
 use crate::app::App;
@@ -121,10 +122,10 @@ fn line(one: &Event, depth: usize) -> String {
         error => format!(": {error}"),
     };
     let line = format!(
-        "{:indent$}{} {} ms at {} by {}, called by {}: {}{error}",
+        "{:indent$}{} {} at {} by {}, called by {}: {}{error}",
         "",
         one.action_type,
-        one.took_ms,
+        duration(one.took_ms),
         one.began,
         one.service,
         one.from,

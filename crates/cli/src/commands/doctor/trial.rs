@@ -7,6 +7,7 @@ use meshwork_broker::doctor::{Finding, Level};
 use meshwork_broker::{Arrived, Broker, Claim, PrefetchLists, WaitingClaim};
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::{JobId, Namespace, ScriptType};
+use meshwork_model::time::duration_of;
 use tokio::time::Instant;
 
 /// Type of the job, which no worker runs.
@@ -31,8 +32,8 @@ pub(super) async fn check(target: &Target, namespace: &Namespace) -> Finding {
             check: CHECK,
             level: Level::Ok,
             what: format!(
-                "a job was enqueued, claimed, completed and deleted in {} ms",
-                began.elapsed().as_millis()
+                "a job was enqueued, claimed, completed and deleted in {}",
+                duration_of(began.elapsed())
             ),
             why: None,
             remedy: None,

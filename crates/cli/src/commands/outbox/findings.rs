@@ -2,6 +2,7 @@
 
 use meshwork_broker::doctor::{Finding, Level};
 use meshwork_model::number::counted;
+use meshwork_model::time::duration;
 use meshwork_outbox::Backlog;
 
 use super::database::OutboxArgs;
@@ -48,8 +49,8 @@ pub(crate) async fn of_outbox(of: &OutboxArgs) -> Result<Vec<Finding>, CommandEr
             .map(|it| finding(Level::Warning, it)),
     );
     if oldest_ms > OLD_MS {
-        let seconds = oldest_ms / 1000;
-        let what = format!("a row waits for {seconds} s: look whether a relay runs");
+        let waits = duration(oldest_ms);
+        let what = format!("a row waits for {waits}: look whether a relay runs");
         findings.push(finding(Level::Warning, what));
     }
     if set_aside > 0 {

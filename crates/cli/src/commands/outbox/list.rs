@@ -81,9 +81,9 @@ impl List {
         context.out.rows(lines)?;
         let backlog = with_pool!(&pool, |pool| outbox.backlog(pool).await)?;
         note(format_args!(
-            "{} waiting, the first for {} s; {} set aside",
+            "{} waiting, the first for {}; {} set aside",
             counted(backlog.waiting, "row"),
-            backlog.oldest_ms / 1000,
+            time::duration(backlog.oldest_ms),
             backlog.set_aside
         ));
         Ok(Exit::DONE)

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use meshwork::Scheduled;
 use meshwork::view::ScheduleView;
 use meshwork_model::job::{NewJob, Tag, Unique, Until};
+use meshwork_model::time::duration;
 use serde::Serialize;
 
 use crate::out::job_view::line;
@@ -37,6 +38,9 @@ struct UniqueView<'a> {
     name: &'a str,
     /// `done`, `started`, or a time as `600000 ms`.
     until: String,
+    /// The same for people, with a time as `10 min`.
+    #[serde(skip)]
+    until_text: String,
     on_duplicate: &'a str,
 }
 
@@ -44,13 +48,19 @@ impl<'a> From<&'a Unique> for UniqueView<'a> {
     fn from(unique: &'a Unique) -> Self {
         Self {
             name: &unique.name,
-            until: match unique.until {
-                Until::Done => "done".to_owned(),
-                Until::Started => "started".to_owned(),
-                Until::For(ms) => format!("{ms} ms"),
-            },
+            until: until(unique.until, |ms| format!("{ms} ms")),
+            until_text: until(unique.until, duration),
             on_duplicate: unique.policy.as_str(),
         }
+    }
+}
+
+/// Returns the time until which a name is taken, as text.
+fn until(until: Until, time: fn(u64) -> String) -> String {
+    match until {
+        Until::Done => "done".to_owned(),
+        Until::Started => "started".to_owned(),
+        Until::For(ms) => time(ms),
     }
 }
 
@@ -143,12 +153,12 @@ impl JobView<'_> {
             .collect();
         let (input, timeout) = (
             self.input_bytes.map(|bytes| format!("{bytes} bytes")),
-            format!("{} s", self.timeout),
+            duration(self.timeout.saturating_mul(1000)),
         );
         let start = self.start_timeout_ms;
-        let start = start.map_or_else(String::new, |ms| format!("{ms} ms"));
+        let start = start.map_or_else(String::new, duration);
         let unique = self.unique.as_ref().map(|it| {
-            let (name, until, policy) = (it.name, &it.until, it.on_duplicate);
+            let (name, until, policy) = (it.name, &it.until_text, it.on_duplicate);
             format!("{name}, until {until}, on duplicate {policy}")
         });
         for (name, value) in [

@@ -66,8 +66,8 @@ on_all_data! {
                 assert_eq!(distinct(&entries, "task"), [format!("\"{task}\"")]);
             }
             let tree = ground.run(&["action", "trace", &task, "--dialect", dialect]).ok().stdout;
-            let begins: Vec<_> = tree.lines().map(|line| line.split(" ms").next().unwrap_or_default()).collect();
-            let begins: Vec<_> = begins.iter().filter_map(|line| line.rsplit_once(' ')).map(|(name, _)| name).collect();
+            let name = |line: &str| line.find(|it: char| it != ' ').and_then(|from| line[from..].find(' ').map(|to| line[..from + to].to_owned()));
+            let begins: Vec<_> = tree.lines().filter_map(name).collect();
             let expected = ["execution.chat", "  query.rag.execute", "  query.rag.execute", "  llm.generate.text"];
             assert_eq!(begins, expected, "{tree}");
             assert!(tree.lines().skip(1).all(|line| line.contains("called by execution: done")), "{tree}");

@@ -169,7 +169,7 @@ fn sending_counts_too() {
         .unwrap();
     let answer = post(&address, "/actions/demo/run", JSON, "{}");
     assert_eq!((answer.status, answer.code().as_str()), (504, "NO_ANSWER"));
-    assert!(answer.body.contains("after 0.5 s"), "{}", answer.body);
+    assert!(answer.body.contains("after 500 ms"), "{}", answer.body);
     server.say::<()>(&["CLIENT", "UNPAUSE"]).unwrap();
     gateway.stop();
 }

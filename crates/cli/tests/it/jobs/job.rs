@@ -145,7 +145,7 @@ on_all_data! {
         assert_eq!(done.stdout, format!("{id} cancelling\n"));
         let done = ground.run(&["job", "stop", &id, "--timeout", "0.2", "--json"]).exits(4);
         assert_eq!(done.json(), serde_json::json!({"id": id, "result": "cancelling"}));
-        for word in [&id, "has not ended 200ms after its cancel request", "by force"] {
+        for word in [&id, "has not ended 200 ms after its cancel request", "by force"] {
             assert!(done.stderr.contains(word), "{word}: {}", done.stderr);
         }
         let text = ground.run(&["job", "status", &id]).ok().stdout;

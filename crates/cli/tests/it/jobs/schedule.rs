@@ -62,7 +62,7 @@ on_all_data! {
         assert_eq!(job["key"], "acme");
         assert_eq!(job["unique"], json(r#"{"name":"n","until":"600000 ms","on_duplicate":"refuse"}"#));
         let done = ground.run(&["schedule", "show", "s"]).ok();
-        for line in ["key          acme\n", "unique       n, until 600000 ms, on duplicate refuse\n"] {
+        for line in ["key          acme\n", "unique       n, until 10 min, on duplicate refuse\n"] {
             assert!(done.stdout.contains(line), "{}", done.stdout);
         }
         let run = ground.run(&["schedule", "run", "s", "--json"]).ok().json();
@@ -72,7 +72,7 @@ on_all_data! {
         let done = ground.run(&["job", "status", id]).ok();
         assert!(done.stdout.lines().any(|line| {
             let words: Vec<_> = line.split_whitespace().collect();
-            words == ["unique", "for", "600000", "ms", "osis:n"]
+            words == ["unique", "for", "10", "min", "osis:n"]
         }), "{}", done.stdout);
         ground.run(&["schedule", "add", "t", "a.rhai", "--every", "1h", "--throttle", "m=5m"]).ok();
         assert_eq!(show(ground, "t")["job"]["unique"]["on_duplicate"], "keep");
@@ -201,10 +201,11 @@ fn the_next_slots_of_an_expression_need_no_server() {
     ];
     assert_eq!(
         next(&args).ok().stdout,
-        "2026-03-28 02:30:00 +01:00\n2026-03-29 03:00:00 +02:00\n2026-03-30 02:30:00 +02:00\n"
+        "2026-03-28T02:30:00+01:00\n2026-03-29T03:00:00+02:00\n2026-03-30T02:30:00+02:00\n"
     );
     let lines = next(&[&args[..], &["--json"]].concat()).ok().jsons();
-    let first = serde_json::json!({"at": "2026-03-28T01:30:00.000Z", "local": "2026-03-28 02:30:00 +01:00"});
+    let first =
+        serde_json::json!({"at": "2026-03-28T01:30:00.000Z", "local": "2026-03-28T02:30:00+01:00"});
     assert_eq!(lines[0], first);
     assert_eq!(
         next(&["--cron", "@every 1h"]).ok().stdout.lines().count(),

@@ -52,7 +52,7 @@ on_all_data! {
         ground.run(&["run", "a.rhai", "--start-timeout", "1m"]).ok();
         ground.run(&["schedule", "add", "s", "--every", "1h", "a.rhai", "--start-timeout", "90s"]).ok();
         let shown = ground.run(&["schedule", "show", "s"]).ok().stdout;
-        assert!(shown.contains("start within 90000 ms\n"), "{shown}");
+        assert!(shown.contains("start within 1 min 30 s\n"), "{shown}");
         let run = ground.run(&["schedule", "run", "s", "--json"]).ok().json();
         assert!(show(ground, run["id"].as_str().unwrap())["start_by"].is_string());
         let lines = "{\"start_timeout\":\"10m\",\"id\":\"l1\"}\n{\"id\":\"l2\",\"start_timeout\":600}\n{\"id\":\"l3\"}\n";

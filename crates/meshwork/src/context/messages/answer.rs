@@ -11,6 +11,7 @@ use meshwork_model::keys::context::MessageKey;
 use meshwork_model::mesh::MAX_RESULT;
 use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
+use meshwork_model::time;
 
 use crate::context::audit::{COORDINATOR, Change};
 use crate::context::messages::damage::Damage;
@@ -235,8 +236,8 @@ impl ContextHandle {
         }
         let broker = self.node().broker().of_context(self.keys().clone()).await?;
         let why = format!(
-            "timeout: not begun within the timeout_result of its message, {} s",
-            message.timeout_result
+            "timeout: not begun within the timeout_result of its message, {}",
+            time::duration(u64::from(message.timeout_result) * 1000)
         );
         for job in broker.inspect_many(&late).await?.into_iter().flatten() {
             if job.status() != Some(Status::Started) {

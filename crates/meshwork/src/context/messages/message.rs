@@ -138,18 +138,19 @@ pub(crate) fn logs_with(
 
 /// Returns the reason of a timeout for logs.
 pub(crate) fn overdue_text(message: &Message, overdue: Overdue) -> String {
+    let seconds = |limit| time::duration(u64::from(limit) * 1000);
     match overdue {
         Overdue::Delivery => {
-            let limit = message.timeout;
-            format!("timeout: not stored by its target within {limit} s")
+            let limit = seconds(message.timeout);
+            format!("timeout: not stored by its target within {limit}")
         }
         Overdue::Acknowledgement => {
-            let limit = message.timeout_ack;
-            format!("timeout_ack: not taken up within {limit} s")
+            let limit = seconds(message.timeout_ack);
+            format!("timeout_ack: not taken up within {limit}")
         }
         Overdue::Result => {
-            let limit = message.timeout_result;
-            format!("timeout_result: not processed within {limit} s")
+            let limit = seconds(message.timeout_result);
+            format!("timeout_result: not processed within {limit}")
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use meshwork_broker::conn::{ConnectError, TargetError};
 use meshwork_model::nooble::{Data, ErrorDetail, InvalidData, InvalidEnvelope};
 use meshwork_model::outcome::{Failure, FailureKind};
+use meshwork_model::time::duration_of;
 
 use meshwork_worker::Reason;
 
@@ -35,8 +36,8 @@ pub enum Error {
     Invalid(#[from] InvalidEnvelope),
     /// No reply arrived in time. A service may still handle the action; the reply is dropped.
     #[error(
-        "no answer to {action_type} (action {action_id}) after {} s: is a service there that takes it?",
-        .waited.as_secs_f64()
+        "no answer to {action_type} (action {action_id}) after {}: is a service there that takes it?",
+        duration_of(*waited)
     )]
     NoAnswer {
         /// Type of the action.
@@ -167,7 +168,7 @@ impl ActionError {
 
     /// Returns the error of an attempt that exceeded its timeout.
     pub(super) fn timeout(after: std::time::Duration) -> Self {
-        let message = format!("it took longer than {after:?}");
+        let message = format!("it took longer than {}", duration_of(after));
         Self {
             kind: FailureKind::Timeout,
             ..Self::new("TimeoutError", "HANDLER_TIMEOUT", &message)

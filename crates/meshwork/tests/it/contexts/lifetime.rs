@@ -42,17 +42,12 @@ async fn a_plain_message_that_is_too_old_does_not_run() {
         let old = [("created_at", &*created)];
         let key = write(&world, "msg_out", 101, &job(101), &old).await;
         world.settle(&coordinator).await;
-        is_refused(
-            &world,
-            &key,
-            "timeout: not stored by its target within 3600 s",
-        )
-        .await;
+        is_refused(&world, &key, "timeout: not stored by its target within 1 h").await;
         assert!(world.list(8, "msg_out_coordinator").await.is_empty());
         // A plain client may put it at its target itself, where it has waited for long.
         let key = write(&world, "msg_in:8", 102, &job(102), &old).await;
         world.settle(&coordinator).await;
-        is_refused(&world, &key, "timeout_ack: not taken up within 7200 s").await;
+        is_refused(&world, &key, "timeout_ack: not taken up within 2 h").await;
         assert!(world.list(8, "msg_in:8").await.is_empty());
         // Just in time.
         let created = (NOW - 60).to_string();

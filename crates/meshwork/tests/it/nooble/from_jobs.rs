@@ -93,7 +93,7 @@ async fn without_a_service_there_is_an_error_in_time() {
         assert_eq!((&said[0], &said[1]), (&json!("Timeout"), &json!(true)));
         let why = said[2].as_str().unwrap();
         assert!(
-            why.contains("no answer to nobody.there after 0.05 s"),
+            why.contains("no answer to nobody.there after 50 ms"),
             "{why}"
         );
     }

@@ -8,6 +8,7 @@ use crate::flow::plan::{Node, Plan, Run, Text, Wait, Work};
 use crate::job::{EnvTooLarge, Tag, limits as of_job};
 use crate::name::{Group, RoutingKey, ScriptType};
 use crate::route::Priority;
+use crate::time::duration;
 
 /// Variables that Meshwork sets for each job of a flow.
 const RESERVED_ENV: [&str; 5] = [
@@ -232,7 +233,7 @@ fn span(
     problems: &mut Vec<Problem>,
 ) {
     if !allowed.contains(&ms) {
-        let value = format!("{ms} ms");
+        let value = duration(ms);
         problems.push(Problem::Range {
             option,
             value,
