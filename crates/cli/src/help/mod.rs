@@ -1,4 +1,4 @@
-//! Help that fits a screen: `-h` shows the first clause of each text, the most used options and two examples, `--help` has
+//! Help that fits a screen: `-h` shows the first sentence of each text, the most used options and two examples, `--help` has
 //! all. Options of all commands are in `meshwork --help` only.
 
 use std::ffi::OsString;
@@ -132,7 +132,7 @@ fn shortened(mut command: Command, target: Target<'_>) -> Command {
     command = command.mut_args(shortened_arg).mut_subcommands(|below| {
         let about = below
             .get_about()
-            .map(|text| clause(text, &["; ", ". ", ": "]));
+            .map(|text| beginning(text, &["; ", ". ", ": "]));
         match about {
             Some(about) => below.about(about),
             None => below,
@@ -212,14 +212,21 @@ fn shortened_arg(arg: Arg) -> Arg {
         return arg;
     };
     let long = arg.get_long_help().cloned();
-    let short = clause(&help, &["; ", ". "]);
+    let short = beginning(&help, &[". "]);
     arg.long_help(long.unwrap_or(help)).help(short)
 }
 
-/// Returns the text up to the first of these ends, with its default.
-fn clause(text: &StyledStr, ends: &[&str]) -> String {
+/// Returns the text up to the first of these ends outside of brackets, with its default.
+fn beginning(text: &StyledStr, ends: &[&str]) -> String {
     let text = text.to_string();
-    let end = ends.iter().filter_map(|end| text.find(end)).min();
+    let is_whole = |at: &usize| {
+        let before = &text[..*at];
+        [('(', ')'), ('[', ']')]
+            .iter()
+            .all(|(open, close)| before.matches(*open).count() == before.matches(*close).count())
+    };
+    let found = |end: &&str| text.match_indices(*end).map(|(at, _)| at).find(is_whole);
+    let end = ends.iter().filter_map(found).min();
     let Some((short, rest)) = end.map(|end| text.split_at(end)) else {
         return text;
     };

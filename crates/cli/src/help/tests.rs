@@ -148,8 +148,8 @@ fn a_duration_has_one_name() {
 }
 
 #[test]
-fn a_clause_keeps_its_default() {
-    let of = |text: &str| clause(&StyledStr::from(text.to_owned()), &["; ", ". "]);
+fn a_beginning_keeps_its_default() {
+    let of = |text: &str| beginning(&StyledStr::from(text.to_owned()), &["; ", ". "]);
     assert_eq!(of("Time of a run, in seconds"), "Time of a run, in seconds");
     assert_eq!(
         of("Time; use one value [default: 5s]"),
@@ -159,6 +159,8 @@ fn a_clause_keeps_its_default() {
         of("Time. Others wait [default: 5s]. Not more"),
         "Time [default: 5s]"
     );
+    let whole = "Zone [default: UTC; with --every the local one]";
+    assert_eq!(of(&format!("{whole}. Or none")), whole);
 }
 
 #[test]
@@ -216,11 +218,34 @@ fn the_help_has_the_usage_of_its_command_and_no_example_twice() {
     }
 }
 
-/// The cuts of the short help leave whole brackets and quotes.
+/// Joins the words of a help that is wrapped.
+fn unwrapped(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[test]
-fn the_short_help_is_cut_between_clauses() {
+fn the_short_help_has_whole_sentences() {
     for path in all() {
         let text = help_of(&path, "-h");
+        let shown = unwrapped(&text);
+        let before = text.split("Examples:").next().unwrap_or_default();
+        let options: Vec<_> = before.split([' ', '\n', '[']).collect();
+        let root = cli::tree();
+        let command = path
+            .iter()
+            .fold(&root, |of, name| of.find_subcommand(name).unwrap());
+        for arg in command.get_arguments() {
+            let is_shown = match arg.get_long() {
+                Some(long) => options.contains(&format!("--{long}").as_str()),
+                None => arg.is_positional() && !arg.is_hide_set(),
+            };
+            let full = arg.get_help().map(ToString::to_string).unwrap_or_default();
+            let sentence = full.split_once(". ").map_or(&*full, |(first, _)| first);
+            assert!(
+                !is_shown || shown.contains(&unwrapped(sentence)),
+                "{path:?}: {sentence}\n{text}"
+            );
+        }
         for part in text.split("\n\n").filter(|part| part.contains("  -")) {
             let is_closed = part.matches('(').count() == part.matches(')').count();
             assert!(
