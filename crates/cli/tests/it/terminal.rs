@@ -1,5 +1,6 @@
 //! Output of scripts and foreign names on a terminal, where control characters could do harm, and in a pipe.
 
+use meshwork_test_servers::fakes::mycelium::hosted::FakeMycelium;
 use meshwork_test_servers::servers::RealServer;
 
 use crate::common::pty::in_terminal;
@@ -224,8 +225,66 @@ fn long_things(ground: &Ground) -> Running {
     worker
 }
 
+/// Things of other systems and nodes: a dead letter of each, a part without new jobs, a type that migrates, another node.
+fn other_things(ground: &Ground, bob: &Ground) {
+    let name = "a-name-of-sixty-characters-".repeat(3);
+    ground.file("fail.rhai", "throw \"no light\"");
+    let handler = "demo.fail=fail.rhai";
+    let args = ["service", "--name", "demo", "--handler", handler];
+    let mut service = ground.start(&[&args[..], &["--max-attempts", "1", "--json"]].concat());
+    service.line();
+    let failed = ["action", "send", "demo.fail", "{}"];
+    ground.run(&failed).ok();
+    eventually("the action is a dead letter", || {
+        let dead = ground.run(&["action", "dead", "list", "demo"]).ok().stdout;
+        dead.contains("no light").then_some(())
+    });
+    service.stop();
+    let worker = ground.worker(&["--protocol", "bananas", "--handler", "shot=fail.rhai"]);
+    let job = format!("bananas submit shot --id {name} --max-retries 1 --wait 60");
+    ground.run(&job.split(' ').collect::<Vec<_>>()).exits(1);
+    worker.stop();
+    // Its parts are contexts, of which many commands expect one.
+    let queue = format!("python:group:{}", &name[..59]);
+    for parts in ["2", "1"] {
+        bob.run(&["queue", "spread", &queue, "--parts", parts]).ok();
+    }
+    ground.run(&["migrate", "start", "--type", "osis"]).ok();
+    let daemon = FakeMycelium::start(&[]);
+    let card = bob.run(&["mesh", "card", "--mycelium", &daemon.url()]);
+    let card = ground.file("bob.card", card.ok().stdout);
+    let trust = [
+        "mesh",
+        "trust",
+        card.to_str().unwrap(),
+        "--name",
+        &name[..32],
+    ];
+    ground.run(&trust).ok();
+}
+
+/// The address of a database with a row of an outbox that waits.
+#[cfg(feature = "outbox")]
+fn outbox(ground: &Ground) -> String {
+    use meshwork_outbox::sqlx::{SqlitePool, query};
+    let url = format!("sqlite://{}", ground.file("app.db", "").display());
+    ground.run(&["outbox", "migrate", "--database", &url]).ok();
+    let insert = "INSERT INTO meshwork_outbox (id, job) VALUES ('row', '{}')";
+    crate::common::wait(async {
+        let pool = SqlitePool::connect(&url).await.unwrap();
+        query(insert).execute(&pool).await.unwrap();
+    });
+    url
+}
+
 /// Every command that prints a table of things, with the words that stay in each width.
-const LISTS: [(&str, &[&str]); 19] = [
+const LISTS: [(&str, &[&str]); 25] = [
+    ("action dead list demo", &["id", "error", "Runtime"]),
+    ("mesh peers", &["name", "state", "trusted"]),
+    ("migrate status", &["type", "phase", "dual", "waiting"]),
+    ("queue spread", &["queue", "part", "no new"]),
+    ("dead list --protocol bananas", &["id", "error", "Runtime"]),
+    ("queue list --protocol bananas", &["list", "jobs"]),
     ("job list", &["state", "failed", "error", "ValueErr"]),
     ("dead list", &["reason", "failed", "error", "ValueErr"]),
     (
@@ -259,11 +318,23 @@ fn what_has_become_of_things_is_shown_in_every_width() {
     let Some(server) = RealServer::redis().start() else {
         return;
     };
+    let Some(of_bob) = RealServer::redis().start() else {
+        return;
+    };
     let ground = Ground::url(server.url());
     let worker = long_things(&ground);
-    let ground = &ground;
+    let bob = Ground::url(of_bob.url());
+    other_things(&ground, &bob);
+    let (ground, bob) = (&ground, &bob);
+    let mut lists = LISTS.to_vec();
+    #[cfg(feature = "outbox")]
+    let outbox = format!("outbox list --database {}", outbox(ground));
+    #[cfg(feature = "outbox")]
+    lists.push((&outbox, &["id", "state", "waiting", "error"]));
+    let lists = &lists;
     let shown_in = |columns: &str, args: &str| {
-        let mut command = ground.command(&args.split(' ').collect::<Vec<_>>());
+        let of = if args == "queue spread" { bob } else { ground };
+        let mut command = of.command(&args.split(' ').collect::<Vec<_>>());
         command.env("PTY_COLUMNS", columns);
         in_terminal(&command, &[]).map(|done| done.ok().stdout)
     };
@@ -271,17 +342,20 @@ fn what_has_become_of_things_is_shown_in_every_width() {
         for columns in ["40", "60", "80", "200"] {
             let shown_in = &shown_in;
             threads.spawn(move || {
-                for (args, words) in LISTS {
+                for (args, words) in lists {
                     let Some(shown) = shown_in(columns, args) else {
                         return;
                     };
                     let width: usize = columns.parse().unwrap();
-                    let fits = |line: &String| console::measure_text_width(line) <= width;
+                    // A note is no part of the table.
+                    let is_note = |line: &String| line.contains(" waiting, the first ");
+                    let fits =
+                        |line: &String| console::measure_text_width(line) <= width || is_note(line);
                     assert!(
                         on_screen(&shown).iter().all(fits),
                         "{columns} {args}: {shown}"
                     );
-                    for word in words {
+                    for word in *words {
                         assert!(shown.contains(word), "{columns} {args} {word}: {shown}");
                     }
                 }

@@ -100,6 +100,10 @@ impl Row for Letter<'_> {
         Column::named(["id", "at", "runs", "error"], &["runs"])
     }
 
+    fn optional() -> &'static [&'static str] {
+        &["at", "runs"]
+    }
+
     fn cells(&self) -> Vec<String> {
         let (id, error) = (self.id.to_owned(), self.error.to_owned());
         vec![id, self.at.clone(), self.runs.to_string(), error]

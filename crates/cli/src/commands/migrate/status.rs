@@ -129,7 +129,9 @@ fn table(survey: &Survey) -> Table {
         Column::number("copies"),
         Column::text("old list"),
     ];
-    let mut table = Table::new(columns.into_iter().chain(old));
+    // What waits in the old list decides about the next phase.
+    let optional = &["elsewhere", "adrift", "copies", "marked", "canonical"];
+    let mut table = Table::new(columns.into_iter().chain(old)).optional(optional);
     for of in &survey.types {
         let shown = of_type(of);
         let numbers = [
