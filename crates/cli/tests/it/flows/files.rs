@@ -1,5 +1,7 @@
 //! `meshwork flow`: check, dag, graph, schema; their output, JSON and exit codes.
 
+use std::net::TcpListener;
+
 use crate::common::{Ground, json};
 
 const NIGHTLY: &str = "
@@ -16,11 +18,14 @@ jobs:
 
 /// A folder with a good flow and its scripts. No command here needs a store.
 fn folder() -> Option<Ground> {
-    let ground = Ground::embedded()?;
+    Ground::embedded().map(filled)
+}
+
+fn filled(ground: Ground) -> Ground {
     ground.file("fetch.py", "result = 1\n");
     ground.file("parse.rhai", "1\n");
     ground.file("nightly.yaml", NIGHTLY);
-    Some(ground)
+    ground
 }
 
 #[test]
@@ -87,6 +92,21 @@ fn a_check_warns_of_what_fails_later() {
     ] {
         assert!(done.stderr.contains(says), "{}", done.stderr);
     }
+}
+
+#[test]
+fn a_check_needs_no_server_and_no_key() {
+    // Nothing listens on the port of a socket that is closed again.
+    let port = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = port.local_addr().unwrap().port();
+    let ground = filled(Ground::url(format!("redis://127.0.0.1:{port}/0")));
+    let done = ground.run(&["flow", "check", "nightly.yaml"]).ok();
+    assert!(done.stdout.contains("no faults"), "{done:?}");
+    assert!(
+        done.stderr.contains("workers were not looked up: "),
+        "{done:?}"
+    );
+    assert!(!ground.path(".config").exists());
 }
 
 #[test]
