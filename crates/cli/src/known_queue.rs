@@ -1,8 +1,7 @@
-//! Names of queues that may be wrong: a queue that does not exist is refused, with a similar name.
+//! Names of queues that may be wrong: a queue that does not exist is refused. Parts of a spread queue may be unused.
 
 use meshwork::Client;
-use meshwork_model::read::nearest;
-use meshwork_ops::Store;
+use meshwork_ops::{Store, queue};
 
 use crate::app::App;
 use crate::error::CommandError;
@@ -14,25 +13,16 @@ pub(crate) async fn refuse_unknown(
     list: &str,
     create: bool,
 ) -> Result<(), CommandError> {
-    let error = |name: String| {
-        format!(
-            "the queue {name} does not exist yet; nothing was changed: correct its name, or give --create"
-        )
-    };
-    match create {
-        true => Ok(()),
-        false => exists(context, client, list, error).await,
-    }
+    let create = create || context.out.is_in_part();
+    Ok(queue::refuse_unknown(client, list, create).await?)
 }
 
 /// Refuses a queue that does not exist.
 pub(crate) async fn need(context: &App, client: &Client, list: &str) -> Result<(), CommandError> {
-    let error = |name: String| {
-        format!(
-            "there is no queue {name}: no job was enqueued to it, no worker has listened to it, and it has no settings"
-        )
-    };
-    exists(context, client, list, error).await
+    match context.out.is_in_part() {
+        true => Ok(()),
+        false => Ok(queue::need(client, list).await?),
+    }
 }
 
 /// Refuses a filter by a queue that does not exist.
@@ -45,25 +35,4 @@ pub(crate) async fn need_in(
         Some(queue) => need(context, &store.client, &store.queue(queue)?).await,
         None => Ok(()),
     }
-}
-
-/// Returns an error with the name of a queue that does not exist, and with a similar one. A queue may be unused in a part.
-async fn exists(
-    context: &App,
-    client: &Client,
-    list: &str,
-    error: fn(String) -> String,
-) -> Result<(), CommandError> {
-    if context.out.is_in_part() || client.is_used(list).await? {
-        return Ok(());
-    }
-    let keys = client.broker().keys();
-    let known = client.queues().await?;
-    let names = known.iter().map(|info| keys.queue_name(&info.queue));
-    let name = keys.queue_name(list);
-    let name = match nearest(name, names) {
-        Some(near) => format!("{name} (did you mean `{near}`?)"),
-        None => name.to_owned(),
-    };
-    Err(CommandError::usage(error(name)).with_hint("`meshwork queue list` shows the queues"))
 }

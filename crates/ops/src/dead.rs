@@ -12,6 +12,7 @@ use crate::change::{self, Action, ChangedJobs};
 use crate::error::OpError;
 use crate::job::{IdParams, JobAnswer, READ};
 use crate::params::{self, Page, parse_some};
+use crate::queue::need_of_filter;
 use crate::scope::{Needs, Place, Store};
 use crate::with::{Paging, With};
 
@@ -89,9 +90,13 @@ async fn read(
     let queue = own.queue.as_deref();
     let placed = store.enter_all(params.beside, queue, needs).await?;
     let read = async |store: Store, cursor: Option<String>, limit| {
+        let is_first = cursor.is_none();
         let cursor = cursor.as_deref().map(position).transpose()?;
         let filter = own.filter(&store)?;
         let (letters, next) = newest(&store, &filter, (cursor, limit), MAX_PAGES).await?;
+        if is_first && !params.beside.spread {
+            need_of_filter(&store, queue, !letters.is_empty()).await?;
+        }
         let letters = letters.into_iter().map(|letter| (letter, store.clone()));
         Ok::<_, OpError>((letters.collect(), next.map(|next| next.to_string())))
     };

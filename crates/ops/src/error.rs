@@ -29,6 +29,14 @@ pub enum OpError {
         /// The remedy.
         hint: &'static str,
     },
+    /// There is no such queue: its name may be wrong.
+    #[error("{}", no_queue(.name, *.is_change))]
+    NoQueue {
+        /// Name of the queue, with a similar one.
+        name: String,
+        /// True for a change, which may create it.
+        is_change: bool,
+    },
     /// The state of a job does not allow a change.
     #[error("job {id} {why}")]
     Refused {
@@ -58,6 +66,16 @@ impl OpError {
     /// Returns an error for a wrong parameter.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::Invalid(message.into())
+    }
+}
+
+/// Says that a queue does not exist.
+fn no_queue(name: &str, is_change: bool) -> String {
+    match is_change {
+        true => format!("the queue {name} does not exist yet; nothing was changed"),
+        false => format!(
+            "there is no queue {name}: no job was enqueued to it, no worker has listened to it, and it has no settings"
+        ),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::change::{self, Action, ChangedJobs};
 use crate::error::OpError;
 use crate::job::READ;
 use crate::params::{self, Page, moment, parse, parse_some};
+use crate::queue::need_of_filter;
 use crate::scope::{Needs, Place, Store};
 use crate::with::{Paging, With};
 
@@ -242,11 +243,15 @@ async fn read(
     let queue = own.queue.as_deref();
     let placed = store.enter_all(params.beside, queue, needs).await?;
     let read = async |store: Store, cursor: Option<String>, limit| {
+        let is_first = cursor.is_none();
         let list = own.state.filter(|state| state.searched().is_none());
         let (found, next) = match list {
             Some(state) => own.by_state(&store, state, cursor, limit).await?,
             None => own.search(&store, cursor, limit).await?,
         };
+        if is_first && !params.beside.spread {
+            need_of_filter(&store, queue, !found.is_empty()).await?;
+        }
         let (times, jobs): (Vec<_>, Vec<_>) = found.into_iter().unzip();
         let states = store.client.states(&jobs).await?;
         let found = times.into_iter().zip(jobs).zip(states);

@@ -13,6 +13,9 @@ use meshwork_ops::OpError;
 use super::CommandError;
 use crate::exit::Exit;
 
+/// Remedy for a wrong name of a queue.
+const QUEUES: &str = "`meshwork queue list` shows the queues";
+
 impl From<meshwork::Error> for CommandError {
     fn from(error: meshwork::Error) -> Self {
         let made = Self::new(exit_of(&error), &error);
@@ -31,6 +34,13 @@ impl From<OpError> for CommandError {
             OpError::Flow(error) => return error.into(),
             OpError::Spread(error) => return error.into(),
             OpError::InPart(part, error) => return Self::from(*error).in_part(part),
+            OpError::NoQueue {
+                is_change: true, ..
+            } => {
+                let message = format!("{error}: correct its name, or give --create");
+                return Self::usage(message).with_hint(QUEUES);
+            }
+            OpError::NoQueue { .. } => (Exit::USAGE, Some(QUEUES)),
             OpError::Invalid(_) => (Exit::USAGE, None),
             OpError::Refused { .. } => (Exit::FAILED, None),
             OpError::NotFound { hint, .. } => (Exit::NO_JOB, Some(hint)),

@@ -85,6 +85,10 @@ impl Client {
             return Ok(true);
         }
         let is = |name: &str| JobKeys::without_priority(name) == queue;
+        let limits = self.broker.or_nothing(self.broker.settings().await)?.limits;
+        if limits.queues.keys().any(|name| is(name)) {
+            return Ok(true);
+        }
         Ok(self.queues().await?.iter().any(|info| is(&info.queue)))
     }
 

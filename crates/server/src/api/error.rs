@@ -161,6 +161,12 @@ impl From<OpError> for ApiError {
             OpError::Invalid(_) => Self::invalid(message),
             OpError::Refused { .. } => Self::new(Code::Conflict, message),
             OpError::NotFound { hint, .. } => Self::new(Code::NotFound, message).hint(hint),
+            OpError::NoQueue { is_change, .. } => {
+                Self::new(Code::NotFound, message).hint(match is_change {
+                    true => "correct its name, or give create: true",
+                    false => "queue.list lists the queues",
+                })
+            }
             OpError::Forbidden { hint, .. } => Self {
                 code: Code::Forbidden,
                 message,

@@ -15,13 +15,12 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::api::rpc::{Failure, Handler, no_method, notification};
-use crate::api::{ApiError, Call, Code, Method, Params, Progress, READ_JOBS};
+use crate::api::{ApiError, Call, Code, Method, Params, Progress};
 use data::Data;
 pub use http::routes;
 pub use stdio::{Host, Mcp};
@@ -215,9 +214,6 @@ impl Agent<'_> {
         token: Option<&Value>,
     ) -> Result<Data, ApiError> {
         let part = tool.complete(&mut arguments)?;
-        let queue = arguments.get("queue").and_then(Value::as_str);
-        let queue = queue.filter(|_| arguments.get("spread") != Some(&Value::Bool(true)));
-        let queue = queue.map(|queue| (queue.to_owned(), arguments.get("context").cloned()));
         let params: Params = serde_json::from_value(Value::Object(arguments))
             .map_err(|error| ApiError::invalid(error.to_string()))?;
         let call = self.desk.call().await?;
@@ -238,9 +234,6 @@ impl Agent<'_> {
             }
         }
         let result = result?;
-        if let Some((queue, context)) = queue.filter(|_| is_empty(&result)) {
-            check_queue(call, &queue, context).await?;
-        }
         match &part.field {
             None => Ok(Data::of(result.get())),
             Some(field) => Data::rest_of(result.get(), field, part.offset),
@@ -277,36 +270,6 @@ impl Agent<'_> {
             let _ = notices.try_send(notification("notifications/progress", progress));
         }
     }
-}
-
-/// Returns true for a result without jobs: its queue may not exist.
-fn is_empty(result: &RawValue) -> bool {
-    #[derive(Deserialize)]
-    struct Counted {
-        #[serde(default)]
-        jobs: Vec<IgnoredAny>,
-        #[serde(default)]
-        letters: Vec<IgnoredAny>,
-        #[serde(default)]
-        waiting: u64,
-    }
-    let counted = serde_json::from_str::<Counted>(result.get());
-    counted.is_ok_and(|it| it.jobs.is_empty() && it.letters.is_empty() && it.waiting == 0)
-}
-
-/// Refuses a queue that does not exist, since its name may be wrong.
-async fn check_queue(call: Call, queue: &str, context: Option<Value>) -> Result<(), ApiError> {
-    let context = context.and_then(|number| u32::try_from(number.as_u64()?).ok());
-    let context = context.or(call.access.context().map(|id| id.get()));
-    let call = call.enter(context, READ_JOBS).await?;
-    let list = call.queue(queue)?;
-    if call.client.is_used(&list).await? {
-        return Ok(());
-    }
-    let message = format!(
-        "there is no queue {queue:?}: no job was enqueued to it, no worker has listened to it, and it has no settings"
-    );
-    Err(ApiError::new(Code::NotFound, message).hint("queue.list lists the queues"))
 }
 
 /// Says how to read on.

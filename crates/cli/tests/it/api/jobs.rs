@@ -232,6 +232,47 @@ on_all_data! {
         server.stop();
     }
 
+    fn a_queue_that_does_not_exist_is_refused_with_a_similar_one(ground: &Ground) {
+        let server = Server::open(ground);
+        let none = json!({});
+        let calls = |name: &str| [
+            ("GET", format!("/v1/queues/{name}"), none.clone()),
+            ("GET", format!("/v1/queues/{name}/history"), none.clone()),
+            ("POST", format!("/v1/queues/{name}/pause"), none.clone()),
+            ("POST", format!("/v1/queues/{name}/resume"), none.clone()),
+            ("POST", format!("/v1/queues/{name}/purge"), none.clone()),
+            ("PUT", format!("/v1/queues/{name}/limits"), json!({"length": 10})),
+            ("GET", format!("/v1/jobs?queue={name}"), none.clone()),
+            ("GET", format!("/v1/jobs?state=queued&queue={name}"), none.clone()),
+            ("GET", format!("/v1/jobs?state=running&queue={name}"), none.clone()),
+            ("POST", "/v1/jobs/cancel".to_owned(), json!({"queue": name})),
+            ("GET", format!("/v1/dead?queue={name}"), none.clone()),
+            ("POST", "/v1/dead/retry".to_owned(), json!({"queue": name})),
+        ];
+        for (verb, path, body) in calls("emials") {
+            let (status, problem) = server.rest(verb, &path, &body);
+            assert_eq!(status, 404, "{verb} {path}: {problem}");
+            assert!(problem["detail"].as_str().unwrap().contains("queue emials"), "{path}: {problem}");
+            assert!(problem["hint"].is_string(), "{path}: {problem}");
+        }
+        let job = json!({"type": "emails", "script": "1"});
+        assert_eq!(server.rest("POST", "/v1/jobs", &job).0, 201);
+        for (verb, path, body) in calls("emials") {
+            let (status, problem) = server.rest(verb, &path, &body);
+            assert_eq!(status, 404, "{verb} {path}: {problem}");
+            let near = "emials (did you mean `emails`?)";
+            assert!(problem["detail"].as_str().unwrap().contains(near), "{path}: {problem}");
+        }
+        // A queue with jobs, and one that only has settings.
+        let create = json!({"create": true, "length": 9});
+        assert_eq!(server.rest("PUT", "/v1/queues/later/limits", &create).0, 200);
+        for (verb, path, body) in calls("emails").into_iter().chain(calls("later")) {
+            let (status, answer) = server.rest(verb, &path, &body);
+            assert_eq!(status, 200, "{verb} {path}: {answer}");
+        }
+        server.stop();
+    }
+
     fn requests_of_json_rpc_follow_its_rules(ground: &Ground) {
         let server = Server::open(ground);
         let send = |text: &str| server.send("POST", "/", "", text);

@@ -213,10 +213,10 @@ on_all_data! {
         let mut agent = Agent::start(ground, &["--allow-changes"], &[]);
         for (name, arguments, words) in [
             ("list_dead_letters", json!({"reason": "fialed"}), ["fialed", "permanent"]),
-            ("list_dead_letters", json!({"queue": "nosuch"}), ["\"nosuch\"", "list_queues lists the queues"]),
-            ("get_queue", json!({"queue": "nosuch"}), ["\"nosuch\"", "list_queues lists the queues"]),
-            ("search_jobs", json!({"queue": "nosuch"}), ["\"nosuch\"", "list_queues lists the queues"]),
-            ("search_jobs", json!({"state": "queued", "queue": "nosuch"}), ["\"nosuch\"", "list_queues lists the queues"]),
+            ("list_dead_letters", json!({"queue": "nosuch"}), ["no queue nosuch", "list_queues lists the queues"]),
+            ("get_queue", json!({"queue": "nosuch"}), ["no queue nosuch", "list_queues lists the queues"]),
+            ("search_jobs", json!({"queue": "nosuch"}), ["no queue nosuch", "list_queues lists the queues"]),
+            ("search_jobs", json!({"state": "queued", "queue": "nosuch"}), ["no queue nosuch", "list_queues lists the queues"]),
             ("search_jobs", json!({"state": "queued"}), ["queue: give one", "list_queues lists them"]),
             ("search_jobs", json!({"state": "queud"}), ["queud", "queued"]),
             ("get_job", json!({"id": "none"}), ["none", "search_jobs lists the jobs"]),

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::call::Call;
-use crate::api::error::{ApiError, Code};
+use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
 use meshwork_ops::params;
 use meshwork_ops::{Each, Paging, Place, With, queue};
@@ -91,26 +91,6 @@ struct ChangeParams {
     create: bool,
 }
 
-/// Refuses to change a queue that does not exist yet: its name may be wrong. The parts of a spread queue exist.
-pub(super) async fn refuse_unknown(call: &Call, list: &str, create: bool) -> Result<(), ApiError> {
-    if create || call.client.is_used(list).await? {
-        return Ok(());
-    }
-    let name = call.client.broker().keys().queue_name(list);
-    let message = format!("the queue {name} does not exist yet; nothing was changed");
-    Err(ApiError::new(Code::NotFound, message).hint("correct its name, or give create: true"))
-}
-
-/// Refuses a queue that does not exist: its name may be wrong.
-async fn need(call: &Call, list: &str) -> Result<(), ApiError> {
-    if call.client.is_used(list).await? {
-        return Ok(());
-    }
-    let name = call.client.broker().keys().queue_name(list);
-    let message = format!("there is no queue {name}; nothing was changed");
-    Err(ApiError::new(Code::NotFound, message).hint("queue.list lists the queues"))
-}
-
 /// Page of queues.
 #[derive(Debug, Serialize, JsonSchema)]
 struct QueueList {
@@ -158,6 +138,9 @@ pub(super) struct QueueState {
     /// Settings.
     #[serde(flatten)]
     settings: QueueSettingsView,
+    /// True if it has settings.
+    #[serde(skip)]
+    is_set: bool,
     /// True for a spread queue: each part has the limits for itself. In a queue with one part they hold exactly.
     limits_per_part: bool,
     /// Parts of a spread queue, by context; null for another queue.
@@ -210,8 +193,16 @@ async fn listed(call: Call) -> Result<Vec<ListedQueue>, ApiError> {
 }
 
 async fn get(call: Call, params: InPlace<QueueParams>) -> Result<Reply<QueueState>, ApiError> {
-    let at = (params.beside, params.own.queue);
-    changed(call, at, READ, async |_, _| Ok(())).await
+    // The parts of a spread queue exist, although one may be unused.
+    let is_part = params.beside.spread;
+    let read = async |call: Call, list: String| {
+        let state = state(&call, &list).await?;
+        if state.is_bare() && !is_part {
+            queue::need(&call.client, &list).await?;
+        }
+        Ok(state)
+    };
+    in_place(call, (params.beside, params.own.queue), READ, read).await
 }
 
 /// Counts the jobs of a queue: those of its lists now, the others as the last scan found them, with its age. A call costs the
@@ -233,6 +224,7 @@ async fn state(call: &Call, list: &str) -> Result<QueueState, ApiError> {
     let settings = call.client.settings().await?;
     let list = JobKeys::without_priority(list);
     Ok(QueueState {
+        is_set: settings.of(list).is_some(),
         queue: list.to_owned(),
         context: call.context_number(),
         waiting: depth.waiting,
@@ -250,6 +242,12 @@ async fn state(call: &Call, list: &str) -> Result<QueueState, ApiError> {
 }
 
 impl QueueState {
+    /// Returns true if nothing shows that the queue exists.
+    fn is_bare(&self) -> bool {
+        let jobs = self.waiting + self.running + self.set_aside + self.retrying + self.delayed;
+        jobs == 0 && self.limit.is_none() && !self.is_set
+    }
+
     /// Returns the state of a spread queue.
     fn of_parts(queue: String, parts: Vec<Self>) -> Self {
         let sum = |number: fn(&Self) -> usize| parts.iter().map(number).sum();
@@ -266,6 +264,7 @@ impl QueueState {
             partial: false,
             limit: first.and_then(|part| part.limit),
             settings: first.map(|part| part.settings.clone()).unwrap_or_default(),
+            is_set: first.is_some_and(|part| part.is_set),
             limits_per_part: true,
             parts: Some(parts),
         }
@@ -283,11 +282,27 @@ pub(super) async fn changed<F>(
 where
     F: Future<Output = Result<(), ApiError>>,
 {
+    let change = async |call: Call, list: String| {
+        change(call.clone(), list.clone()).await?;
+        state(&call, &list).await
+    };
+    in_place(call, (place, queue), needs, change).await
+}
+
+/// Reads a queue, or all parts of a spread queue.
+async fn in_place<F>(
+    call: Call,
+    (place, queue): (Place, String),
+    needs: (Object, Operation),
+    read: impl Fn(Call, String) -> F,
+) -> Result<Reply<QueueState>, ApiError>
+where
+    F: Future<Output = Result<QueueState, ApiError>>,
+{
     let calls = call.enter_all(place, Some(&queue), needs).await?;
     let states = calls.each(async |call: Call| {
         let list = call.queue(&queue)?;
-        change(call.clone(), list.clone()).await?;
-        state(&call, &list).await
+        read(call, list).await
     });
     let state = match states.await? {
         Each::One(state) => state,
@@ -300,7 +315,7 @@ async fn pause(call: Call, params: InPlace<ChangeParams>) -> Result<Reply<QueueS
     let InPlace { beside: place, own } = params;
     let create = own.create || place.spread;
     let pause = async |call: Call, list: String| {
-        refuse_unknown(&call, &list, create).await?;
+        queue::refuse_unknown(&call.client, &list, create).await?;
         call.noted("pause queue", &list).await?;
         Ok(call.client.pause(&list).await?)
     };
@@ -308,7 +323,11 @@ async fn pause(call: Call, params: InPlace<ChangeParams>) -> Result<Reply<QueueS
 }
 
 async fn resume(call: Call, params: InPlace<QueueParams>) -> Result<Reply<QueueState>, ApiError> {
+    let is_part = params.beside.spread;
     let resume = async |call: Call, list: String| {
+        if !is_part {
+            queue::need(&call.client, &list).await?;
+        }
         call.noted("resume queue", &list).await?;
         Ok(call.client.resume(&list).await?)
     };
@@ -319,7 +338,7 @@ async fn drain(call: Call, params: InPlace<ChangeParams>) -> Result<Reply<QueueS
     let InPlace { beside: place, own } = params;
     let create = own.create || place.spread;
     let drain = async |call: Call, list: String| {
-        refuse_unknown(&call, &list, create).await?;
+        queue::refuse_unknown(&call.client, &list, create).await?;
         call.noted("drain queue", &list).await?;
         Ok(call.client.start_drain(&list).await?)
     };
@@ -348,7 +367,7 @@ async fn purge(call: Call, params: InPlace<QueueParams>) -> Result<Reply<Purged>
     let purged = calls.each(async |call: Call| {
         let queue = call.queue(&queue)?;
         if !spread {
-            need(&call, &queue).await?;
+            queue::need(&call.client, &queue).await?;
         }
         call.noted("purge queue", &queue).await?;
         let deleted = call.client.purge(&queue, MAX_PURGED, |_| {}).await?;

@@ -8,11 +8,12 @@ use meshwork_model::sandbox::Limit;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::queue::{CHANGE, InPlace, QueueState, changed, refuse_unknown};
+use super::queue::{CHANGE, InPlace, QueueState, changed};
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
 use meshwork_ops::params::{parse, parse_some};
+use meshwork_ops::queue::refuse_unknown;
 
 /// The method.
 pub(in crate::api) fn methods() -> Vec<Method> {
@@ -123,7 +124,7 @@ async fn limit(call: Call, params: InPlace<LimitParams>) -> Result<Reply<QueueSt
     .collect();
     let (length, create) = (params.length, params.create || place.spread);
     let limit = async |call: Call, list: String| {
-        refuse_unknown(&call, &list, create).await?;
+        refuse_unknown(&call.client, &list, create).await?;
         call.noted("limit queue", &list).await?;
         if !settings.is_empty() {
             call.client.update_queue(&list, &settings).await?;
