@@ -248,9 +248,16 @@ impl From<FlowError> for ApiError {
     }
 }
 
-/// Messages of the store are not for clients: the log has them.
+/// Messages of the store are not for clients: the log has them. A key with a value of another type is named: no repetition
+/// helps.
 fn stored(error: &Error) -> ApiError {
     tracing::warn!(%error, "call of the API failed");
+    if let Error::Broker(error) = error
+        && error.is_wrong_type()
+    {
+        return ApiError::new(Code::StorageError, error.to_string())
+            .hint("`meshwork doctor` names damaged keys");
+    }
     ApiError::new(
         Code::StorageError,
         "the store does not answer, or refuses the call; it may have been carried out all the same",

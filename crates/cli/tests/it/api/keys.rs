@@ -133,3 +133,22 @@ on_all_data! {
         assert!(!ground.stored().contains("mwk_"));
     }
 }
+
+#[test]
+fn keys_of_another_type_are_named() {
+    let Some(ground) = Ground::redis() else {
+        return;
+    };
+    ground.raw("SET hero:q:api_keys x");
+    for args in [
+        &["key", "list"][..],
+        &["key", "create", "me", "--scope", "viewer"],
+        &["key", "revoke", "me"],
+    ] {
+        let said = ground.run(args).exits(3).stderr;
+        for words in ["the key hero:q:api_keys holds", "`meshwork doctor`"] {
+            assert!(said.contains(words), "{args:?}: {said}");
+        }
+        assert!(!said.contains("repeat the call"), "{args:?}: {said}");
+    }
+}
