@@ -1,5 +1,6 @@
 //! Queues: their list, settings and changes, and names that may be wrong.
 
+use meshwork::spread::SpreadName;
 use meshwork::view::{QueueSettingsView, QueueView};
 use meshwork::{Client, Settings};
 use meshwork_model::read::nearest;
@@ -41,6 +42,22 @@ pub async fn refuse_unknown(client: &Client, list: &str, create: bool) -> Result
     }
 }
 
+/// Refuses to read a queue that does not exist. A spread queue exists by its parts, also outside of them.
+///
+/// # Errors
+/// It does not exist, or a call to the server fails.
+pub async fn need_to_read(store: &Store, list: &str) -> Result<(), OpError> {
+    let refused = match need(&store.client, list).await {
+        Err(refused @ OpError::NoQueue { .. }) => refused,
+        result => return result,
+    };
+    let name = store.client.broker().keys().queue_name(list);
+    match name.parse::<SpreadName>() {
+        Ok(name) if store.node().spread(&name).await?.is_some() => Ok(()),
+        _ => Err(refused),
+    }
+}
+
 /// Refuses the queue of a filter that has found nothing, if it does not exist. A queue that has something needs no call.
 pub(crate) async fn need_of_filter(
     store: &Store,
@@ -48,7 +65,7 @@ pub(crate) async fn need_of_filter(
     has_found: bool,
 ) -> Result<(), OpError> {
     match queue.filter(|_| !has_found) {
-        Some(queue) => need(&store.client, &store.queue(queue)?).await,
+        Some(queue) => need_to_read(store, &store.queue(queue)?).await,
         None => Ok(()),
     }
 }

@@ -74,6 +74,8 @@ on_all_data! {
             let there = values(&browser.page(&link), "[aria-label='Parts'] a", "href");
             assert_eq!(there.len(), 3, "{link}");
         }
+        assert_eq!(browser.get("/ui/queue?queue=python").status, 404);
+        ground.run(&["queue", "pause", "python", "--create"]).ok();
         let page = browser.page("/ui/queue?queue=python");
         assert!(values(&page, "[aria-label='Parts'] a", "href").is_empty());
         server.stop();

@@ -198,7 +198,7 @@ async fn get(call: Call, params: InPlace<QueueParams>) -> Result<Reply<QueueStat
     let read = async |call: Call, list: String| {
         let state = state(&call, &list).await?;
         if state.is_bare() && !is_part {
-            queue::need(&call.client, &list).await?;
+            queue::need_to_read(&call, &list).await?;
         }
         Ok(state)
     };

@@ -10,7 +10,7 @@ use super::queue::READ;
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
-use meshwork_ops::queue::need;
+use meshwork_ops::queue::need_to_read;
 
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
@@ -88,7 +88,7 @@ async fn history(call: Call, params: HistoryParams) -> Result<Reply<QueueHistory
     let queue = call.queue(&params.queue)?;
     let spans = call.client.broker().queue_history(&queue).await?;
     if spans.is_empty() {
-        need(&call.client, &queue).await?;
+        need_to_read(&call, &queue).await?;
     }
     let hours = spans.iter().map(QueueHour::from).collect();
     Ok(Reply::new(&QueueHistory { queue, hours }))
