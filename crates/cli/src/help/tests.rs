@@ -229,7 +229,11 @@ fn the_short_help_has_whole_sentences() {
         let text = help_of(&path, "-h");
         let shown = unwrapped(&text);
         let before = text.split("Examples:").next().unwrap_or_default();
-        let options: Vec<_> = before.split([' ', '\n', '[']).collect();
+        // The names before the texts, which may name other options.
+        let names = before.lines().map(str::trim_start);
+        let names = names.filter(|line| line.starts_with('-'));
+        let names = names.filter_map(|line| line.split("  ").next());
+        let options: Vec<_> = names.flat_map(|line| line.split([' ', '['])).collect();
         let root = cli::tree();
         let command = path
             .iter()
