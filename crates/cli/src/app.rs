@@ -1,15 +1,22 @@
 //! Shared state of all commands: the connection settings and stdout.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use meshwork::context::{ContextHandle, Identity};
 use meshwork::{Client, Error as MeshworkError, JobRequest, Target, local_name};
 use meshwork_broker::conn::ConnectError;
 use meshwork_broker::{Backoff, Broker};
+use meshwork_model::keys::context::ContextKeys;
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::Namespace;
 use meshwork_model::time::duration_of;
 use meshwork_ops::Store;
+use meshwork_ops::params::MAX_LIMIT;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 
@@ -17,6 +24,7 @@ use crate::args::location::DataLocation;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Out, note};
+use crate::remote::{Remote, RpcError, on_store, read};
 
 /// Greatest length of an object in an audit entry, in bytes. A longer one is cut.
 const MAX_AUDIT_OBJECT: usize = 200;
@@ -24,6 +32,8 @@ const MAX_AUDIT_OBJECT: usize = 200;
 /// Settings shared by all commands.
 pub(crate) struct App {
     pub(crate) place: DataLocation,
+    /// The API that is used in place of the store, if any.
+    pub(crate) remote: Option<Remote>,
     pub(crate) namespace: Namespace,
     pub(crate) out: Out,
     /// True with `--verbose`.
@@ -52,9 +62,13 @@ impl App {
 
     /// Returns the printed name of a queue; with `--verbose` its whole key.
     pub(crate) fn queue_name(&self, queue: &str) -> String {
-        match self.verbose {
-            true => queue.to_owned(),
-            false => self.keys().queue_name(queue).to_owned(),
+        // The API gives lists of contexts, too.
+        let far = self.remote.as_ref();
+        let far = far.and_then(|_| ContextKeys::queue_name_in(queue));
+        match (self.verbose, far) {
+            (true, _) => queue.to_owned(),
+            (false, Some(name)) => name.to_owned(),
+            (false, None) => self.keys().queue_name(queue).to_owned(),
         }
     }
 
@@ -75,6 +89,59 @@ impl App {
         let broker = self.connected(connect).await?;
         self.end_when_lost(broker.conn().lost());
         Ok(Client::new(broker.acting_as(&local_name("cli"))))
+    }
+
+    /// Calls a method of the API: of the one that is used in place of the store, else on the store.
+    pub(crate) async fn call<A: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<A, CommandError> {
+        let params = to_raw_value(params).map_err(RpcError::NoObject)?;
+        // It is large, and would be a part of each command.
+        let answer = Box::pin(self.answer(method, &params)).await?;
+        read(&answer)
+    }
+
+    async fn answer(&self, method: &str, params: &RawValue) -> Result<Box<RawValue>, CommandError> {
+        let Some(remote) = &self.remote else {
+            return on_store(&self.client().await?, method, &params).await;
+        };
+        self.retried(async || remote.connect().await).await?;
+        remote.call(method, params).await
+    }
+
+    /// Reads the pages of a list of the API: up to `most` items of this field of its answers. Returns the cursor of the rest,
+    /// if there are more.
+    pub(crate) async fn pages<A: DeserializeOwned>(
+        &self,
+        method: &str,
+        mut params: Map<String, Value>,
+        (field, most): (&str, usize),
+    ) -> Result<(Vec<A>, Option<String>), CommandError> {
+        let mut items = Vec::new();
+        loop {
+            let left = most - items.len();
+            params.insert("limit".to_owned(), left.min(MAX_LIMIT).into());
+            let mut page: BTreeMap<String, Box<RawValue>> = self.call(method, &params).await?;
+            let found: Vec<A> = read(&page.remove(field).unwrap_or_default())?;
+            let next: Option<String> = read(&page.remove("next").unwrap_or_default())?;
+            items.extend(found);
+            match next {
+                Some(next) if items.len() < most => {
+                    params.insert("cursor".to_owned(), next.into());
+                }
+                next => return Ok((items, next)),
+            }
+        }
+    }
+
+    /// Connects a client; none if the API is used.
+    pub(crate) async fn near(&self) -> Result<Option<Client>, CommandError> {
+        match self.remote {
+            Some(_) => Ok(None),
+            None => Ok(Some(self.client().await?)),
+        }
     }
 
     /// Ends the command with an error when `lost` returns, which is the reason for the loss of the store.

@@ -1,10 +1,14 @@
 //! Bulk changes of jobs or dead letters: by ids, or all that match a filter. The matches are counted before any change.
 
+use std::collections::BTreeSet;
+
 use futures_util::{StreamExt, stream};
+use meshwork::view::JobSummary;
 use meshwork::{JobFilter, MAX_TEXT_SCAN};
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 use meshwork_model::number::counted;
+use meshwork_model::state::{State, Status};
 use meshwork_ops::Store;
 use meshwork_ops::change::{Action, Change, Outcome};
 use meshwork_ops::walk::{Source, Walk};
@@ -13,12 +17,13 @@ use crate::app::App;
 use crate::args::filter;
 use crate::args::filter::Select;
 use crate::args::parsers;
-use crate::change::{by_ids, tell_outcome};
+use crate::change::{by_api, by_ids, tell_outcome};
 use crate::confirm::confirm;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::known_queue::need_in;
 use crate::out::{Progress, note};
+use crate::scope::Params;
 
 /// Jobs by their ids or by a filter.
 #[derive(Debug, Clone, clap::Args)]
@@ -51,10 +56,17 @@ pub(crate) struct Verb {
     /// Participle, as `retried`.
     pub(crate) done: &'static str,
     /// Returns true if the change applies to a job that matches the filter.
-    pub(crate) fits: fn(&Job) -> bool,
+    pub(crate) fits: Fits,
 }
 
+/// Judges a job by its status, and by a request to stop it.
+pub(crate) type Fits = fn(Option<Status>, bool) -> bool;
+
 impl Verb {
+    fn fits(self, job: &Job) -> bool {
+        (self.fits)(job.status(), job.stop.is_some())
+    }
+
     fn source(self) -> Source {
         match self.action {
             Action::RetryLetter | Action::DeleteLetter => Source::DeadLetters,
@@ -113,7 +125,7 @@ impl Chosen {
         let mut walk = Walk::new(&store.client, &filter, verb.source());
         let (mut exit, mut seen, mut done) = (Exit::DONE, 0, 0);
         while let Some(page) = walk.next().await? {
-            let fitting = page.iter().filter(|job| (verb.fits)(job));
+            let fitting = page.iter().filter(|job| verb.fits(job));
             let mut changes = match &change {
                 Some(change) => change.each(fitting).boxed_local(),
                 None => stream::iter(fitting.map(|job| (job, Ok(Outcome::Meant)))).boxed_local(),
@@ -137,12 +149,59 @@ impl Chosen {
     }
 }
 
+impl Chosen {
+    /// Runs the command by the API.
+    pub(crate) async fn by_api(
+        &self,
+        app: &mut App,
+        params: Params,
+        verb: Verb,
+    ) -> Result<Exit, CommandError> {
+        if !self.ids.is_empty() {
+            return by_api(app, params, &self.ids, verb.action).await;
+        }
+        let fields = params.with(self.select.params()?.into());
+        let (method, field, noun) = match verb.source() {
+            Source::Jobs => ("job.list", "jobs", verb.noun()),
+            Source::DeadLetters => ("dead.list", "letters", verb.noun()),
+        };
+        let found = app.pages::<JobSummary<'_>>(method, fields, (field, usize::MAX));
+        let (mut found, _) = found.await?;
+        found.retain(|job| {
+            let status = Status::ALL.into_iter().find(|it| it.as_str() == job.status);
+            let is_stopping = job.state == State::Cancelling.as_str();
+            self.select.has_tags(&job.about.tags) && (verb.fits)(status, is_stopping)
+        });
+        // A page may repeat a job.
+        let ids: BTreeSet<_> = found.into_iter().map(|job| job.id.into_owned()).collect();
+        if ids.is_empty() {
+            note(format_args!("there is no such {noun}"));
+            return Ok(Exit::DONE);
+        }
+        let count = counted(ids.len(), noun);
+        if self.dry_run {
+            for id in &ids {
+                tell_outcome(&mut app.out, id, verb.action, Ok(Outcome::Meant))?;
+            }
+            note(format_args!("{count} meant"));
+            return Ok(Exit::DONE);
+        }
+        confirm(&format!("to {} {count}", verb.verb), self.yes)?;
+        let ids: Vec<_> = ids.into_iter().map(JobId::foreign).collect();
+        let exit = by_api(app, params, &ids, verb.action).await?;
+        if exit == Exit::DONE {
+            note(format_args!("{count} {}", verb.done));
+        }
+        Ok(exit)
+    }
+}
+
 /// Counts the matching jobs. A text search beyond its limit is refused, and nothing changes.
 async fn count(store: &Store, filter: &JobFilter, verb: Verb) -> Result<usize, CommandError> {
     let (mut count, mut walk) = (0, Walk::new(&store.client, filter, verb.source()));
     let mut progress = Progress::scan();
     while let Some(page) = walk.next().await? {
-        count += page.iter().filter(|job| (verb.fits)(job)).count();
+        count += page.iter().filter(|job| verb.fits(job)).count();
         progress.show(walk.looked_at);
         if walk.is_text_bound() {
             return Err(CommandError::usage(format_args!(

@@ -68,6 +68,9 @@ pub(crate) struct Cli {
     url_is_visible: bool,
     #[arg(skip)]
     list: Option<ListFormat>,
+    /// Names of the command, with a space between.
+    #[arg(skip)]
+    name: String,
 }
 
 impl Cli {
@@ -78,7 +81,17 @@ impl Cli {
         let matches = command.clone().try_get_matches_from(&line.words);
         let read = matches.and_then(|matches| {
             let mut cli = Self::from_arg_matches(&matches)?;
-            cli.url_is_visible = source_of(&matches, "redis") == Some(ValueSource::CommandLine);
+            let is_given = |option| source_of(&matches, option) == Some(ValueSource::CommandLine);
+            cli.url_is_visible = is_given("redis");
+            match (is_given("redis"), is_given("api")) {
+                (true, true) => {
+                    let both = "--api and --redis: give one of them";
+                    return Err(command.clone().error(ErrorKind::ArgumentConflict, both));
+                }
+                (true, false) => cli.place.without_api(),
+                (false, _) => {}
+            }
+            cli.name = name_of(&matches);
             cli.list = format_of(&matches);
             cli.json |= cli.list == Some(ListFormat::Json);
             Ok(cli)
@@ -111,9 +124,11 @@ impl Cli {
         }
         let mut out = Out::new(self.json);
         out.list = self.list.unwrap_or(ListFormat::Table);
+        let remote = self.place.remote(&self.name)?;
         let (fatal, mut ended) = mpsc::unbounded_channel();
         let mut context = App {
             place: self.place,
+            remote,
             namespace: self.namespace,
             out,
             verbose: self.verbose > 0,
@@ -230,6 +245,16 @@ fn with_environment(command: clap::Command) -> clap::Command {
         }
     });
     command.mut_subcommands(with_environment)
+}
+
+/// Returns the names of the command that was given, with a space between.
+fn name_of(matches: &clap::ArgMatches) -> String {
+    let (mut here, mut names) = (matches, Vec::new());
+    while let Some((name, below)) = here.subcommand() {
+        names.push(name);
+        here = below;
+    }
+    names.join(" ")
 }
 
 /// Returns the source of a global option's value, before or after the subcommand.

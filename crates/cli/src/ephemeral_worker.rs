@@ -309,6 +309,11 @@ pub(crate) struct WorkerCheck {
 }
 
 impl WorkerCheck {
+    /// Returns true with `--require-worker`.
+    pub(crate) fn is_required(self) -> bool {
+        self.require_worker
+    }
+
     /// Prints and returns the warnings about a job for a route. With `--require-worker`, refuses it.
     pub(crate) async fn check(
         self,
@@ -322,6 +327,13 @@ impl WorkerCheck {
         warn(&warnings);
         Ok(warnings)
     }
+}
+
+/// Returns the error of `--require-worker` with `--api`.
+pub(crate) fn required() -> CommandError {
+    CommandError::usage(
+        "--require-worker does not work with --api: `meshwork worker list` lists the workers",
+    )
 }
 
 /// Returns the error that no worker runs jobs of this type.

@@ -1,12 +1,15 @@
 //! Live output of a job: stdout to stdout, everything else to stderr.
 
+use std::borrow::Cow;
+
+use meshwork::view::JobView;
 use meshwork::{Client, LogLine};
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 use meshwork_model::secret::Secrets;
 use meshwork_model::state::Status;
 use meshwork_model::time;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -15,12 +18,13 @@ use crate::out::logs::Which;
 use crate::out::{Out, OutError, script_note};
 use crate::single;
 
-#[derive(Debug, Serialize)]
-struct Line<'a> {
+/// Line of a log.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Line<'a> {
     /// Time of the line, if it was recorded.
     at: Option<String>,
-    stream: &'a str,
-    line: String,
+    pub(crate) stream: Cow<'a, str>,
+    pub(crate) line: Cow<'a, str>,
 }
 
 /// Prints the output of a job until it has ended. Its outcome becomes the exit code.
@@ -49,14 +53,15 @@ pub(crate) async fn follow(
         return Ok(Exit::DONE);
     }
     out.flush()?;
-    single::tell_failure(&format!("job {id}"), &job);
+    let ended = JobView::new(&job, job.state(false), out.context);
+    single::tell_failure(&format!("job {id}"), &ended);
     Ok(Exit::FAILED)
 }
 
 fn tell(out: &mut Out, which: Which, secrets: &Secrets, line: &LogLine) -> Result<(), OutError> {
     if which.includes(&line.stream) {
         let at = Some(time::iso(line.at_ms));
-        print(out, at, &line.stream, &secrets.mask_bytes(&line.line))?;
+        recorded(out, at, &line.stream, &secrets.mask_bytes(&line.line))?;
     }
     Ok(())
 }
@@ -80,15 +85,15 @@ fn kept(job: &Job, which: Which, dirs: &LogDirs, out: &mut Out) -> Result<(), Ou
         }
         let lines = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
         for line in lines.split(|byte| *byte == b'\n') {
-            print(out, None, stream, line)?;
+            recorded(out, None, stream, line)?;
         }
     }
     Ok(())
 }
 
-fn print(out: &mut Out, at: Option<String>, stream: &str, line: &[u8]) -> Result<(), OutError> {
+fn recorded(out: &mut Out, at: Option<String>, stream: &str, line: &[u8]) -> Result<(), OutError> {
     if out.is_json() {
-        let line = String::from_utf8_lossy(line).into_owned();
+        let (stream, line) = (stream.into(), String::from_utf8_lossy(line));
         return out.json(&Line { at, stream, line });
     }
     if stream == "stdout" {
@@ -96,4 +101,9 @@ fn print(out: &mut Out, at: Option<String>, stream: &str, line: &[u8]) -> Result
     }
     script_note(line);
     Ok(())
+}
+
+/// Prints a line of a log.
+pub(crate) fn print(out: &mut Out, line: Line<'_>) -> Result<(), OutError> {
+    recorded(out, line.at, &line.stream, line.line.as_bytes())
 }

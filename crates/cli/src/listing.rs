@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
+use meshwork::view::JobSummary;
 use meshwork::{Client, JobFilter};
 use meshwork_model::job::Job;
+use meshwork_model::state::Status;
+use meshwork_model::time;
 use meshwork_ops::walk::{Source, Walk};
 
 use crate::error::CommandError;
@@ -21,11 +24,11 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    fn of(job: &Job) -> Self {
+    fn of(created_at: &str, id: &str) -> Self {
         Self {
-            created_at: job.created_at.clone(),
-            length: job.id.len(),
-            id: job.id.clone(),
+            created_at: created_at.to_owned(),
+            length: id.len(),
+            id: id.to_owned(),
         }
     }
 }
@@ -51,60 +54,87 @@ impl FromStr for Cursor {
     }
 }
 
-/// Rank of a job: jobs without one come last, and the newest comes first among equal ranks.
-pub(crate) type Rank = fn(&Job) -> Option<u64>;
+/// Rank of a job by its end and its last start, in milliseconds since 1970: jobs without one come last, and the newest comes
+/// first among equal ranks.
+pub(crate) type Rank = fn(Option<u64>, Option<u64>) -> Option<u64>;
 
-/// Jobs that match a filter, those of the highest rank first.
-pub(crate) struct First {
-    pub(crate) jobs: Vec<Job>,
-    /// True if there are more.
-    cut: bool,
-    /// True if a text search has reached its limit.
-    pub(crate) incomplete: bool,
+/// A job that can be ordered.
+pub(crate) trait Ranked {
+    /// Returns its position.
+    fn cursor(&self) -> Cursor;
+
+    /// Returns its rank.
+    fn rank(&self, rank: Rank) -> Option<u64>;
 }
 
-impl First {
-    /// Scans all jobs, page by page. With a cursor, only those after it.
-    pub(crate) async fn find(
-        client: &Client,
-        filter: &JobFilter,
-        (rank, limit): (Rank, usize),
-        after: Option<Cursor>,
-    ) -> Result<Self, CommandError> {
-        // A page may repeat a job, whose rank may have changed.
-        let (mut first, mut ranks) = (BTreeMap::new(), BTreeMap::new());
-        let (mut cut, mut incomplete) = (false, false);
-        let mut walk = Walk::new(client, filter, Source::Jobs);
-        let mut progress = Progress::scan();
-        while let Some(page) = walk.next().await? {
-            for job in page {
-                let place = Cursor::of(&job);
-                if after.as_ref().is_some_and(|after| place >= *after) {
-                    continue;
-                }
-                let rank = rank(&job);
-                if let Some(before) = ranks.insert(place.clone(), rank) {
-                    first.remove(&(before, place.clone()));
-                }
-                first.insert((rank, place), job);
-                if first.len() > limit {
-                    let last = first.pop_first();
-                    last.and_then(|((_, place), _)| ranks.remove(&place));
-                    cut = true;
-                }
-            }
-            progress.show(walk.looked_at);
-            if walk.is_text_bound() {
-                incomplete = true;
-                break;
-            }
+impl Ranked for Job {
+    fn cursor(&self) -> Cursor {
+        Cursor::of(&self.created_at, &self.id)
+    }
+
+    fn rank(&self, rank: Rank) -> Option<u64> {
+        let is_ended = self.status().is_some_and(Status::is_final);
+        let ended = time::parse_iso(&self.updated_at).filter(|_| is_ended);
+        rank(ended, self.started_ms)
+    }
+}
+
+impl Ranked for JobSummary<'_> {
+    fn cursor(&self) -> Cursor {
+        Cursor::of(&self.about.created_at, &self.id)
+    }
+
+    fn rank(&self, rank: Rank) -> Option<u64> {
+        let at = |text: Option<&str>| text.and_then(time::parse_iso);
+        let about = &self.about;
+        rank(
+            at(about.ended_at.as_deref()),
+            at(about.started_at.as_deref()),
+        )
+    }
+}
+
+/// Jobs that match a filter, those of the highest rank first.
+pub(crate) struct First<J> {
+    jobs: BTreeMap<(Option<u64>, Cursor), J>,
+    /// A page may repeat a job, whose rank may have changed.
+    ranks: BTreeMap<Cursor, Option<u64>>,
+    rank: Rank,
+    limit: usize,
+    after: Option<Cursor>,
+    /// True if there are more.
+    cut: bool,
+}
+
+impl<J: Ranked> First<J> {
+    /// Keeps up to `limit` jobs; with a cursor, only those after it.
+    pub(crate) fn new((rank, limit): (Rank, usize), after: Option<Cursor>) -> Self {
+        Self {
+            jobs: BTreeMap::new(),
+            ranks: BTreeMap::new(),
+            rank,
+            limit,
+            after,
+            cut: false,
         }
-        let jobs = first.into_values().rev().collect();
-        Ok(Self {
-            jobs,
-            cut,
-            incomplete,
-        })
+    }
+
+    /// Adds a job.
+    pub(crate) fn add(&mut self, job: J) {
+        let place = job.cursor();
+        if self.after.as_ref().is_some_and(|after| place >= *after) {
+            return;
+        }
+        let rank = job.rank(self.rank);
+        if let Some(before) = self.ranks.insert(place.clone(), rank) {
+            self.jobs.remove(&(before, place.clone()));
+        }
+        self.jobs.insert((rank, place), job);
+        if self.jobs.len() > self.limit {
+            let last = self.jobs.pop_first();
+            last.and_then(|((_, place), _)| self.ranks.remove(&place));
+            self.cut = true;
+        }
     }
 
     /// Returns true if there are more.
@@ -113,7 +143,33 @@ impl First {
     }
 
     /// Returns the cursor of the next part of a list by creation, if there are more.
-    pub(crate) fn next(&self) -> Option<Cursor> {
-        self.jobs.last().filter(|_| self.cut).map(Cursor::of)
+    pub(crate) fn next(&self) -> Option<&Cursor> {
+        let last = self.jobs.first_key_value().filter(|_| self.cut);
+        last.map(|((_, place), _)| place)
+    }
+
+    /// Returns the jobs in order.
+    pub(crate) fn into_jobs(self) -> Vec<J> {
+        self.jobs.into_values().rev().collect()
+    }
+}
+
+impl First<Job> {
+    /// Scans all jobs of a store, page by page. Returns false if a text search has reached its limit.
+    pub(crate) async fn scan(
+        &mut self,
+        client: &Client,
+        filter: &JobFilter,
+    ) -> Result<bool, CommandError> {
+        let mut walk = Walk::new(client, filter, Source::Jobs);
+        let mut progress = Progress::scan();
+        while let Some(page) = walk.next().await? {
+            page.into_iter().for_each(|job| self.add(job));
+            progress.show(walk.looked_at);
+            if walk.is_text_bound() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }

@@ -24,6 +24,7 @@ mod out;
 mod parts;
 mod passphrase;
 mod persist;
+mod remote;
 mod scope;
 mod single;
 pub(crate) mod telemetry;

@@ -10,6 +10,7 @@ use meshwork_model::access::{Object, Operation};
 use meshwork_model::keys::context::{ContextId, ContextKeys};
 use meshwork_model::name::JobId;
 use meshwork_ops::{Needs, Place, Placed, Store};
+use serde_json::{Map, Value};
 
 use crate::app::{App, Entered};
 use crate::error::CommandError;
@@ -47,7 +48,51 @@ impl ActorArgs {
     }
 }
 
+/// Parameters of the API that name the place of jobs.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Params {
+    context: Option<ContextId>,
+    spread: bool,
+}
+
+impl Params {
+    /// Returns true for jobs in a context, or in spread queues.
+    pub(crate) fn is_placed(self) -> bool {
+        self.context.is_some() || self.spread
+    }
+
+    /// Returns the place of a job, whose id names the part of its spread queue.
+    pub(crate) fn of_job(self) -> Self {
+        Self {
+            spread: false,
+            ..self
+        }
+    }
+
+    /// Adds them to others, an object.
+    pub(crate) fn with(self, others: Value) -> Map<String, Value> {
+        let Value::Object(mut all) = others else {
+            return Map::new();
+        };
+        if let Some(id) = self.context {
+            all.insert("context".to_owned(), id.get().into());
+        }
+        if self.spread {
+            all.insert("spread".to_owned(), true.into());
+        }
+        all
+    }
+}
+
 impl ScopeArgs {
+    /// Returns the place as parameters of the API, whose key names the actor.
+    pub(crate) fn params(&self) -> Params {
+        Params {
+            context: self.context,
+            spread: self.spread,
+        }
+    }
+
     /// Enters the place of an operation on these jobs, or on those that a filter finds, and resolves their ids.
     pub(crate) async fn place(
         &self,

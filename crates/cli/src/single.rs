@@ -10,6 +10,7 @@ use meshwork::{Client, JobRequest};
 use meshwork_model::job::{Job, NewJob};
 use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
+use serde_json::value::RawValue;
 
 use crate::app::App;
 use crate::ephemeral_worker::{self, EphemeralWorker, WorkerTuning};
@@ -135,22 +136,42 @@ const LAST_LINES: usize = 10;
 
 /// Prints the end of a job as [`print()`], with the last lines of its output only.
 pub(crate) fn print_end(job: &Job, out: &mut Out) -> Result<Exit, CommandError> {
-    print_with(job, out, Some(LAST_LINES))
+    let output = job.output.as_deref().unwrap_or_default();
+    let job = JobView::new(job, job.state(false), out.context);
+    print_with((&job, output), out, Some(LAST_LINES))
 }
 
 /// Prints the end of a job: its result on stdout, its output and its failure on stderr.
 pub(crate) fn print(job: &Job, out: &mut Out) -> Result<Exit, CommandError> {
-    print_with(job, out, None)
+    let output = job.output.as_deref().unwrap_or_default();
+    let job = JobView::new(job, job.state(false), out.context);
+    print_with((&job, output), out, None)
 }
 
-fn print_with(job: &Job, out: &mut Out, most: Option<usize>) -> Result<Exit, CommandError> {
-    let finished = job.status() == Some(Status::Finished);
+/// Prints the end of a job of the API as [`print_end`].
+pub(crate) fn print_answer(job: &JobView<'_>, out: &mut Out) -> Result<Exit, CommandError> {
+    print_with((job, &output_of(job)), out, Some(LAST_LINES))
+}
+
+/// Returns the result of a job: a text as it is, another value as JSON.
+pub(crate) fn output_of(job: &JobView<'_>) -> Vec<u8> {
+    let output = job.output.as_deref().map(RawValue::get).unwrap_or_default();
+    let text = serde_json::from_str::<String>(output);
+    text.unwrap_or_else(|_| output.to_owned()).into_bytes()
+}
+
+fn print_with(
+    (job, output): (&JobView<'_>, &[u8]),
+    out: &mut Out,
+    most: Option<usize>,
+) -> Result<Exit, CommandError> {
+    let finished = job.status == Status::Finished.as_str();
     if out.is_json() {
-        out.json(&JobView::new(job, job.state(false), out.context))?;
+        out.json(job)?;
     } else {
-        tell_logs(job, most);
+        tell_logs((job, output), most);
         if finished {
-            out.raw(job.output.as_deref().unwrap_or_default())?;
+            out.raw(output)?;
         } else {
             tell_failure(&format!("job {}", job.id), job);
         }
@@ -160,12 +181,10 @@ fn print_with(job: &Job, out: &mut Out, most: Option<usize>) -> Result<Exit, Com
 }
 
 /// Prints the output of the script, of each stream at most so many of its last lines.
-fn tell_logs(job: &Job, most: Option<usize>) {
-    let output = job.output.as_deref().unwrap_or_default().trim_ascii();
-    let secrets = job.env_vars.secrets();
+fn tell_logs((job, output): (&JobView<'_>, &[u8]), most: Option<usize>) {
+    let output = output.trim_ascii();
     for log in [&job.stdout, &job.stderr] {
-        let log = secrets.mask_bytes(log);
-        let log = log.trim_ascii_end();
+        let log = log.as_bytes().trim_ascii_end();
         if log.is_empty() || log.trim_ascii() == output {
             continue;
         }
@@ -182,11 +201,10 @@ fn tell_logs(job: &Job, most: Option<usize>) {
 }
 
 /// Prints the failure of a job.
-pub(crate) fn tell_failure(what: &str, job: &Job) {
+pub(crate) fn tell_failure(what: &str, job: &JobView<'_>) {
     let message = job.error.as_deref().unwrap_or("it does not say why");
-    let secrets = job.env_vars.secrets();
-    note(format_args!("{what} failed: {}", secrets.mask(message)));
+    note(format_args!("{what} failed: {message}"));
     if let Some(traceback) = &job.traceback {
-        note(secrets.mask(traceback.trim_end()));
+        note(traceback.trim_end());
     }
 }

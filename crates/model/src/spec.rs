@@ -1,6 +1,7 @@
 //! A job in JSON, the same in files of lines, the API, batches, schedules and children.
 
 mod values;
+mod write;
 
 use std::collections::BTreeMap;
 

@@ -76,6 +76,25 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// All of them.
+    pub const ALL: [Self; 15] = [
+        Self::Cancelled,
+        Self::Cancelling,
+        Self::Ended,
+        Self::Queued,
+        Self::Waiting,
+        Self::Ready,
+        Self::Set,
+        Self::Taken,
+        Self::Long,
+        Self::Deleted,
+        Self::Unfinished,
+        Self::Running,
+        Self::OfFlow,
+        Self::Missing,
+        Self::Meant,
+    ];
+
     /// The word of a result.
     #[must_use]
     pub const fn word(self) -> &'static str {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::change::{self, Action, ChangedJobs};
 use crate::error::OpError;
 use crate::job::{IdParams, JobAnswer, READ};
-use crate::params::{self, Page, parse_some};
+use crate::params::{self, Page, moment, parse_some};
 use crate::queue::need_of_filter;
 use crate::scope::{Needs, Place, Store};
 use crate::with::{Paging, With};
@@ -31,6 +31,22 @@ pub struct Filters {
     queue: Option<String>,
     /// Only letters of this kind of failure.
     reason: Option<String>,
+    /// Only jobs of this group.
+    group: Option<String>,
+    /// Only jobs of this concurrency key.
+    key: Option<String>,
+    /// Only jobs with this label.
+    tag: Option<String>,
+    /// Only jobs of this batch.
+    batch: Option<String>,
+    /// Only jobs whose error contains this text.
+    error: Option<String>,
+    /// Only jobs that contain this text in their id, script, input, result or error.
+    text: Option<String>,
+    /// Only jobs that died at this time or later (RFC 3339).
+    since: Option<String>,
+    /// Only jobs that died before this time (RFC 3339).
+    until: Option<String>,
 }
 
 /// Page of dead letters.
@@ -58,19 +74,43 @@ pub type ListParams = With<Place, With<Paging, Filters>>;
 impl Filters {
     /// Refuses a change that names all letters.
     fn check_filter(&self) -> Result<(), OpError> {
-        let given = [&self.script_type, &self.queue, &self.reason];
+        let given = [
+            &self.script_type,
+            &self.queue,
+            &self.reason,
+            &self.group,
+            &self.key,
+            &self.tag,
+            &self.batch,
+            &self.error,
+            &self.text,
+            &self.since,
+            &self.until,
+        ];
         match given.iter().any(|it| it.is_some()) {
             true => Ok(()),
-            false => Err(OpError::invalid("give a filter: type, queue or reason")),
+            false => Err(OpError::invalid(
+                "give a filter, such as type, queue or reason",
+            )),
         }
     }
 
     fn filter(&self, store: &Store) -> Result<JobFilter, OpError> {
         let queue = self.queue.as_deref();
+        let tag = parse_some("tag", self.tag.as_deref())?;
+        let at = |name: &str, text: Option<&str>| text.map(|it| moment(name, it)).transpose();
         Ok(JobFilter {
             script_type: parse_some("type", self.script_type.as_deref())?,
             queue: queue.map(|name| store.queue(name)).transpose()?,
             reason: self.reason.as_deref().map(known_reason).transpose()?,
+            group: parse_some("group", self.group.as_deref())?,
+            key: self.key.clone(),
+            tags: tag.into_iter().collect(),
+            batch: parse_some("batch", self.batch.as_deref())?,
+            error_contains: self.error.clone(),
+            text: self.text.clone(),
+            since_ms: at("since", self.since.as_deref())?,
+            until_ms: at("until", self.until.as_deref())?,
             ..JobFilter::default()
         })
     }
@@ -104,7 +144,7 @@ async fn read(
 }
 
 /// Reads a reason.
-fn known_reason(text: &str) -> Result<String, OpError> {
+pub(crate) fn known_reason(text: &str) -> Result<String, OpError> {
     match DEAD_REASONS.contains(&text) {
         true => Ok(text.to_owned()),
         false => Err(OpError::invalid(format!(
@@ -218,7 +258,7 @@ pub struct GroupsParams {
 }
 
 /// A part of the dead letters, in groups.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "schema",
     derive(schemars::JsonSchema),

@@ -1,10 +1,15 @@
 //! One job: its record, and changes of it.
 
+use std::time::Duration;
+
 use meshwork::context::{Object, Operation};
 use meshwork::view::JobView;
-use meshwork::{Error, JobRequest};
+use meshwork::{Error, JobChange, JobRequest};
 use meshwork_model::job::Job;
+use meshwork_model::job::limits::{MAX_DELAY_MS, MAX_TIMEOUT};
 use meshwork_model::name::JobId;
+use meshwork_model::param::Span;
+use meshwork_model::spec::PriorityWord;
 use meshwork_model::state::State;
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -175,13 +180,66 @@ pub async fn cancel(store: Store, params: CancelParams) -> Result<Changed, OpErr
     change(store, IdParams { id, context }, action).await
 }
 
+/// New values of a job that waits.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename = "JobSetParams")]
+pub struct SetParams {
+    /// Id of the job.
+    id: String,
+    /// `high`, `normal` or `low`; or 0, 1 or 2.
+    priority: Option<PriorityWord>,
+    /// Time from now until the job may start, also in place of a retry's time; 0: at once. At most ten years.
+    delay: Option<Span>,
+    /// Longest time of one run, rounded up to whole seconds: at most 7 days.
+    timeout: Option<Span>,
+    /// Number of its context; none if it is of no context.
+    context: Option<u32>,
+}
+
+/// Changes the priority, the delay or the timeout of a job that waits.
+///
+/// # Errors
+/// As for [`change`], or no value is given, or one is too great.
+pub async fn set(store: Store, params: SetParams) -> Result<Changed, OpError> {
+    let SetParams { id, context, .. } = params;
+    let needs = Action::Set(JobChange::default()).needs();
+    // The permission is checked before the values.
+    let (store, id) = IdParams { id, context }.open(store, needs).await?;
+    if params.priority.is_none() && params.delay.is_none() && params.timeout.is_none() {
+        return Err(OpError::invalid("give priority, delay or timeout"));
+    }
+    let seconds = 1..=MAX_TIMEOUT;
+    if params
+        .timeout
+        .is_some_and(|it| !seconds.contains(&it.seconds()))
+    {
+        let why = format!("timeout: give 1 to {MAX_TIMEOUT} seconds");
+        return Err(OpError::invalid(why));
+    }
+    if params.delay.is_some_and(|it| it.millis() > MAX_DELAY_MS) {
+        let why = format!("delay: give 0 to {} seconds", MAX_DELAY_MS / 1000);
+        return Err(OpError::invalid(why));
+    }
+    let action = Action::Set(JobChange {
+        priority: params.priority.map(|it| it.0),
+        delay: params.delay.map(|it| it.0),
+        timeout: params.timeout.map(|it| Duration::from_secs(it.seconds())),
+    });
+    changed(&store, id, action).await
+}
+
 /// Changes a job or a dead letter.
 ///
 /// # Errors
 /// There is none, the caller may not change it, its state does not allow it, or a call to the server fails.
 pub async fn change(store: Store, params: IdParams, action: Action) -> Result<Changed, OpError> {
     let (store, id) = params.open(store, action.needs()).await?;
-    let change = Change::begin(&store, action, std::slice::from_ref(&id)).await?;
+    changed(&store, id, action).await
+}
+
+async fn changed(store: &Store, id: JobId, action: Action) -> Result<Changed, OpError> {
+    let change = Change::begin(store, action, std::slice::from_ref(&id)).await?;
     let outcome = change.by_id(&id).await?;
     match action.refusal(outcome) {
         Some(why) => Err(OpError::Refused { id, why }),

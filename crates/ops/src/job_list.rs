@@ -9,6 +9,7 @@ use meshwork_model::time;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::change::{self, Action, ChangedJobs};
+use crate::dead::known_reason;
 use crate::error::OpError;
 use crate::job::READ;
 use crate::params::{self, Page, moment, parse, parse_some};
@@ -81,6 +82,8 @@ pub struct Filters {
     script_type: Option<String>,
     /// Only jobs of this group.
     group: Option<String>,
+    /// Only jobs with this routing key; `default`: jobs without a group.
+    route: Option<String>,
     /// Only jobs of this queue.
     queue: Option<String>,
     /// Search: only jobs in this state: `queued`, `delayed`, `waiting`, `running`, `cancelling`, `finished`, `failed`, `cancelled` or `stale`; or with this status of the record.
@@ -93,6 +96,12 @@ pub struct Filters {
     batch: Option<String>,
     /// Only jobs that this one enqueued.
     parent: Option<String>,
+    /// Only dead letters of this kind of failure.
+    reason: Option<String>,
+    /// Only jobs whose error contains this text.
+    error: Option<String>,
+    /// Only jobs that contain this text in their id, script, input, result or error.
+    text: Option<String>,
     /// Only jobs that were created at this time or later (RFC 3339).
     since: Option<String>,
     /// Only jobs that were created before this time (RFC 3339).
@@ -140,6 +149,7 @@ impl Filters {
         Ok(JobFilter {
             script_type: parse_some("type", self.script_type.as_deref())?,
             group: parse_some("group", self.group.as_deref())?,
+            route: parse_some("route", self.route.as_deref())?,
             queue,
             status: match self.state.and_then(Listed::searched) {
                 Some(state) => Some(JobState::Is(state)),
@@ -151,9 +161,11 @@ impl Filters {
                 .collect(),
             batch: parse_some("batch", self.batch.as_deref())?,
             parent: self.parent.clone().map(JobId::foreign),
+            reason: self.reason.as_deref().map(known_reason).transpose()?,
+            error_contains: self.error.clone(),
+            text: self.text.clone(),
             since_ms: at("since", self.since.as_deref())?,
             until_ms: at("until", self.until.as_deref())?,
-            ..JobFilter::default()
         })
     }
 
@@ -162,11 +174,15 @@ impl Filters {
         let filters = [
             ("type", &self.script_type),
             ("group", &self.group),
+            ("route", &self.route),
             ("status", &self.status),
             ("key", &self.key),
             ("tag", &self.tag),
             ("batch", &self.batch),
             ("parent", &self.parent),
+            ("reason", &self.reason),
+            ("error", &self.error),
+            ("text", &self.text),
             ("since", &self.since),
             ("until", &self.until),
         ];

@@ -4,6 +4,7 @@ use meshwork::spread::SpreadName;
 use meshwork::view::{QueueSettingsView, QueueView};
 use meshwork::{Client, Settings};
 use meshwork_model::read::nearest;
+use serde::{Deserialize, Serialize};
 
 use crate::error::OpError;
 use crate::scope::Store;
@@ -84,4 +85,72 @@ async fn exists(client: &Client, list: &str, is_change: bool) -> Result<(), OpEr
         None => name.to_owned(),
     };
     Err(OpError::NoQueue { name, is_change })
+}
+
+/// Queue with its jobs by state. Numbers of a spread queue are the sums of its parts, its settings those of the first part.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct QueueState {
+    /// List of the queue; name of a spread queue.
+    pub queue: String,
+    /// Number of its context, a part of a spread queue; null outside contexts, and for all parts together.
+    pub context: Option<u32>,
+    /// Number of jobs that wait in it, of all priorities.
+    pub waiting: usize,
+    /// Number of running jobs.
+    pub running: usize,
+    /// Number of jobs that wait for a slot of their concurrency key.
+    pub set_aside: usize,
+    /// Number of jobs that wait for a retry.
+    pub retrying: usize,
+    /// Number of delayed jobs that have never run.
+    pub delayed: usize,
+    /// Age of the counts of jobs that are in no list of the queue, in milliseconds.
+    pub age_ms: u64,
+    /// True if more may run or be delayed: the scan counts 2,000 running and 2,000 delayed jobs of all queues.
+    pub partial: bool,
+    /// Greatest number of jobs that may wait in it; null for no limit.
+    pub limit: Option<u64>,
+    /// Settings.
+    #[serde(flatten)]
+    pub settings: QueueSettingsView,
+    /// True if it has settings.
+    #[serde(skip)]
+    pub is_set: bool,
+    /// True for a spread queue: each part has the limits for itself. In a queue with one part they hold exactly.
+    pub limits_per_part: bool,
+    /// Parts of a spread queue, by context; null for another queue.
+    pub parts: Option<Vec<Self>>,
+}
+
+impl QueueState {
+    /// Returns true if nothing shows that the queue exists.
+    #[must_use]
+    pub fn is_bare(&self) -> bool {
+        let jobs = self.waiting + self.running + self.set_aside + self.retrying + self.delayed;
+        jobs == 0 && self.limit.is_none() && !self.is_set
+    }
+
+    /// Returns the state of a spread queue.
+    #[must_use]
+    pub fn of_parts(queue: String, parts: Vec<Self>) -> Self {
+        let sum = |number: fn(&Self) -> usize| parts.iter().map(number).sum();
+        let first = parts.first();
+        Self {
+            queue,
+            context: None,
+            waiting: sum(|part| part.waiting),
+            running: sum(|part| part.running),
+            set_aside: sum(|part| part.set_aside),
+            retrying: sum(|part| part.retrying),
+            delayed: sum(|part| part.delayed),
+            age_ms: 0,
+            partial: false,
+            limit: first.and_then(|part| part.limit),
+            settings: first.map(|part| part.settings.clone()).unwrap_or_default(),
+            is_set: first.is_some_and(|part| part.is_set),
+            limits_per_part: true,
+            parts: Some(parts),
+        }
+    }
 }

@@ -46,6 +46,7 @@ pub(crate) use shared::SharedConn;
 pub use subscriber::{Heard, Subscriber};
 pub(crate) use target::Security;
 pub use target::{Server, Target, TargetError, TlsFiles};
+pub use tls::connect_by_tls;
 
 /// Timeout of a command that does not block, with reconnects. Without it, a call would hang through all retries while
 /// the server is down.

@@ -9,7 +9,7 @@ use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;
 
-use redis::{RedisError, RedisResult, TlsCertificates};
+use redis::{ClientTlsConfig, RedisError, RedisResult, TlsCertificates};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::pki_types::pem::PemObject;
@@ -23,7 +23,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::target::Server;
+use super::target::{Server, TlsFiles};
 
 /// Connects by TLS with the authorities of a file.
 #[derive(Clone)]
@@ -35,22 +35,30 @@ impl Tls {
         let Some(given) = &files.root_cert else {
             return Ok(None);
         };
-        let words = |error: &dyn std::fmt::Display| error.to_string();
         let given = CertificateDer::pem_slice_iter(given).collect::<Result<Vec<_>, _>>();
-        let given = given.map_err(|error| words(&error))?;
+        let given = given.map_err(|error| error.to_string())?;
         let mut roots = RootCertStore::empty();
         for certificate in &given {
-            roots
-                .add(certificate.clone())
-                .map_err(|error| words(&error))?;
+            let added = roots.add(certificate.clone());
+            added.map_err(|error| error.to_string())?;
         }
+        Self::trusting(roots, given, files.client_tls.as_ref()).map(Some)
+    }
+
+    /// Trusts these authorities, and these certificates as the server's own.
+    fn trusting(
+        roots: RootCertStore,
+        given: Vec<CertificateDer<'static>>,
+        client: Option<&ClientTlsConfig>,
+    ) -> Result<Self, String> {
+        let words = |error: &dyn std::fmt::Display| error.to_string();
         let usual = WebPkiServerVerifier::builder(Arc::new(roots)).build();
         let usual = usual.map_err(|error| words(&error))?;
         let verifier = Arc::new(OrGiven { usual, given });
         let config = ClientConfig::builder()
             .dangerous()
             .with_custom_certificate_verifier(verifier);
-        let config = match &files.client_tls {
+        let config = match client {
             None => config.with_no_client_auth(),
             Some(client) => {
                 let chain = CertificateDer::pem_slice_iter(&client.client_cert);
@@ -62,7 +70,7 @@ impl Tls {
                 config.map_err(|error| words(&error))?
             }
         };
-        Ok(Some(Self(Arc::new(config).into())))
+        Ok(Self(Arc::new(config).into()))
     }
 
     /// Opens a connection without login.
@@ -72,6 +80,31 @@ impl Tls {
         Server::prepare(&socket)?;
         Ok(self.0.connect(name, socket).await?)
     }
+}
+
+/// Opens a connection by TLS to a server that is no store, such as the API of a supervisor behind a proxy. Without a file of
+/// authorities those of the system are trusted.
+///
+/// # Errors
+/// A file cannot be read, or the connection fails.
+pub async fn connect_by_tls(
+    files: &TlsFiles,
+    (host, port): (&str, u16),
+) -> io::Result<TlsStream<TcpStream>> {
+    let certificates = files.read().map_err(io::Error::other)?;
+    let client = certificates.as_ref().and_then(|it| it.client_tls.as_ref());
+    let own = certificates.as_ref().map_or(Ok(None), Tls::new);
+    let tls = match own.map_err(io::Error::other)? {
+        Some(tls) => tls,
+        None => {
+            let mut roots = RootCertStore::empty();
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            Tls::trusting(roots, Vec::new(), client).map_err(io::Error::other)?
+        }
+    };
+    let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
+    let socket = TcpStream::connect((host, port)).await?;
+    tls.0.connect(name, socket).await
 }
 
 /// Verifies like rustls, but accepts an authority's certificate in the file as a server's.

@@ -6,9 +6,11 @@ use meshwork_model::name::{BatchId, Group, RoutingKey, ScriptType};
 use meshwork_model::outcome::DEAD_REASONS;
 use meshwork_model::schedule::wall_time::Direction;
 use meshwork_model::state::State;
+use meshwork_model::time;
 use meshwork_ops::Store;
+use serde_json::{Map, Value, json};
 
-use crate::args::moment::{self, Moment, ZoneArg};
+use crate::args::moment::{self, Moment, MomentError, ZoneArg};
 use crate::error::CommandError;
 
 /// Filter options.
@@ -104,6 +106,51 @@ impl Select {
     fn status(&self) -> Option<JobState> {
         self.status
             .or_else(|| self.failed.then_some(JobState::Is(State::Failed)))
+    }
+
+    /// Returns the filter as parameters of the API, with its times by the clock of this host. Of several tags it has the first
+    /// one; [`Self::has_tags`] is for all of them.
+    pub(crate) fn params(&self) -> Result<Map<String, Value>, CommandError> {
+        let (now, zone) = (
+            meshwork::host_ms(),
+            self.zone.zone(&[self.since, self.until])?,
+        );
+        let at = |what: &str, moment: Option<Moment>| {
+            let read = moment.map(|moment| moment.meant(what, now, &zone, Direction::Last));
+            Ok::<_, MomentError>(read.transpose()?.map(time::iso))
+        };
+        let state = self.status().map(|state| match state {
+            JobState::Is(state) => state.as_str(),
+            JobState::Recorded(status) => status.as_str(),
+            JobState::Stale => "stale",
+        });
+        let fields = json!({
+            "type": self.script_type.as_ref().map(ScriptType::as_str),
+            "group": self.group.as_ref().map(ToString::to_string),
+            "route": self.route.as_ref().map(ToString::to_string),
+            "queue": self.queue,
+            "status": state,
+            "key": self.key,
+            "tag": self.tags.first().map(Tag::as_str),
+            "batch": self.batch.as_ref().map(ToString::to_string),
+            "reason": self.reason,
+            "error": self.error,
+            "text": self.text,
+            "since": at("since", self.since)?,
+            "until": at("until", self.until)?,
+        });
+        let Value::Object(fields) = fields else {
+            return Ok(Map::new());
+        };
+        // Dead letters have no state.
+        let given = fields.into_iter().filter(|(_, value)| !value.is_null());
+        Ok(given.collect())
+    }
+
+    /// Returns true if these are all tags that are chosen.
+    pub(crate) fn has_tags(&self, tags: &[String]) -> bool {
+        let mut chosen = self.tags.iter();
+        chosen.all(|tag| tags.iter().any(|it| it == tag.as_str()))
     }
 
     /// Returns the filter in a store, with its times by the server's clock. With `bounded`, jobs created from now on are

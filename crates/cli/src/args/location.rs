@@ -9,6 +9,7 @@ use meshwork::{Target, TlsFiles};
 
 use crate::args::parsers;
 use crate::error::CommandError;
+use crate::remote::{self, Remote};
 
 /// Options and variables that locate the data.
 #[derive(Debug, Clone, clap::Args)]
@@ -31,6 +32,18 @@ pub(crate) struct DataLocation {
         global = true
     )]
     redis: Option<String>,
+    /// API of a supervisor, in place of a store: http://HOST:PORT, https://HOST, unix:///path/to/socket. For people without
+    /// access to the store; docs/api.md has the commands
+    #[arg(long, value_name = "URL", env = "MESHWORK_API", global = true)]
+    api: Option<String>,
+    /// File with the key of the API
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "MESHWORK_API_KEY_FILE",
+        global = true
+    )]
+    key_file: Option<PathBuf>,
     /// Time to retry the connection to an unreachable or starting server, in seconds, up to 3600; 0: try once
     #[arg(
         long,
@@ -85,14 +98,33 @@ impl DataLocation {
     pub(crate) fn target(&self) -> Result<Target, TargetError> {
         // Shells unset a variable for one command with an empty value.
         if let Some(url) = self.redis.as_deref().filter(|url| !url.is_empty()) {
-            let tls = TlsFiles {
-                ca: self.tls_ca.clone(),
-                cert: self.tls_cert.clone(),
-                key: self.tls_key.clone(),
-            };
-            return Ok(Target::parse(url, tls).map_err(meshwork::Error::from)?);
+            return Ok(Target::parse(url, self.tls()).map_err(meshwork::Error::from)?);
         }
         Ok(Target::Directory(data_directory()?))
+    }
+
+    fn tls(&self) -> TlsFiles {
+        TlsFiles {
+            ca: self.tls_ca.clone(),
+            cert: self.tls_cert.clone(),
+            key: self.tls_key.clone(),
+        }
+    }
+
+    /// Returns the API that `command` uses in place of a store; none if neither an option nor a variable names one.
+    pub(crate) fn remote(&self, command: &str) -> Result<Option<Remote>, CommandError> {
+        match self.api.as_deref().filter(|url| !url.is_empty()) {
+            Some(url) if remote::commands::check(command)? => {
+                let key_file = self.key_file.as_deref();
+                Remote::new(url, key_file, self.tls()).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Lets a store that the command line names come before an API that the environment names.
+    pub(crate) fn without_api(&mut self) {
+        self.api = None;
     }
 
     /// Returns true if an option or a variable names a store.

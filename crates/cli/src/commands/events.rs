@@ -1,10 +1,16 @@
 //! `meshwork events`.
 
+use std::borrow::Cow;
+use std::time::Duration;
+
 use meshwork::{EventFilter, JobEvent};
 use meshwork_model::name::JobId;
 use meshwork_model::schedule::wall_time::Direction;
 use meshwork_model::time;
-use serde::Serialize;
+use meshwork_ops::params::MAX_LIMIT;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, json};
+use tokio::time::sleep;
 
 use crate::app::App;
 use crate::args::moment::{self, Moment, ZoneArg};
@@ -13,6 +19,8 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::{Out, OutError, note, one_line};
 
+/// Time between two looks at the events of the API.
+const LOOK: Duration = Duration::from_millis(500);
 /// Longest note on a line for people, in columns.
 const MAX_NOTE: usize = 200;
 
@@ -38,18 +46,28 @@ pub(crate) struct Events {
     limit: u32,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Line<'a> {
-    id: &'a str,
+    id: Cow<'a, str>,
     at: String,
-    event: &'a str,
-    job: &'a str,
-    by: &'a str,
-    note: &'a str,
+    event: Cow<'a, str>,
+    job: Cow<'a, str>,
+    by: Cow<'a, str>,
+    note: Cow<'a, str>,
+}
+
+/// Page of events.
+#[derive(Deserialize)]
+struct EventPage {
+    events: Vec<Line<'static>>,
+    last: Option<String>,
 }
 
 impl Events {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+        if context.remote.is_some() {
+            return self.by_api(context).await;
+        }
         let client = context.client().await?;
         let since_ms = match self.since {
             Some(moment) => {
@@ -85,24 +103,68 @@ impl Events {
     }
 }
 
+impl Events {
+    /// Runs the command by the API, which has the events of one job.
+    async fn by_api(self, context: &mut App) -> Result<Exit, CommandError> {
+        let Some(job) = &self.job else {
+            return Err(CommandError::usage(
+                "`events` with --api shows those of one job: give --job; `GET /v1/events` streams all new ones",
+            ));
+        };
+        let since = self.since.map(|moment| {
+            let zone = self.zone.zone(&[self.since])?;
+            moment.meant("since", meshwork::host_ms(), &zone, Direction::Last)
+        });
+        let limit = self.limit as usize;
+        let mut params = Map::new();
+        params.insert("id".to_owned(), job.as_str().into());
+        params.insert("limit".to_owned(), (limit + 1).min(MAX_LIMIT).into());
+        params.insert("since".to_owned(), json!(since.transpose()?.map(time::iso)));
+        let page: EventPage = context.call("job.events", &params).await?;
+        let cut = page.events.len().saturating_sub(limit);
+        if cut > 0 && limit > 0 {
+            note(format_args!("the newest {limit}; there are more (--limit)"));
+        }
+        print(&mut context.out, page.events.into_iter().skip(cut))?;
+        let mut last = page.last;
+        params.insert("limit".to_owned(), MAX_LIMIT.into());
+        if !self.follow {
+            return Ok(Exit::DONE);
+        }
+        loop {
+            context.out.flush()?;
+            sleep(LOOK).await;
+            let from = last.as_deref().unwrap_or("0-0");
+            params.insert("after".to_owned(), from.into());
+            let page: EventPage = context.call("job.events", &params).await?;
+            print(&mut context.out, page.events)?;
+            last = page.last.or(last);
+        }
+    }
+}
+
 fn tell(out: &mut Out, events: &[JobEvent]) -> Result<(), OutError> {
+    let line = |event: &JobEvent| Line {
+        id: event.id.clone().into(),
+        at: time::iso(event.at_ms),
+        event: event.event.clone().into(),
+        job: event.job.clone().into(),
+        by: event.by.clone().into(),
+        note: event.note.clone().into(),
+    };
+    print(out, events.iter().map(line))
+}
+
+fn print<'a>(out: &mut Out, events: impl IntoIterator<Item = Line<'a>>) -> Result<(), OutError> {
     for event in events {
-        let at = time::iso(event.at_ms);
         if out.is_json() {
-            out.json(&Line {
-                id: &event.id,
-                at,
-                event: &event.event,
-                job: &event.job,
-                by: &event.by,
-                note: &event.note,
-            })?;
+            out.json(&event)?;
             continue;
         }
         let [what, job, by, note] =
             [&event.event, &event.job, &event.by, &event.note].map(|text| one_line(text, MAX_NOTE));
         let by = if by.is_empty() { "-" } else { &by };
-        let line = format!("{at}  {what:9}  {job}  {by}  {note}");
+        let line = format!("{}  {what:9}  {job}  {by}  {note}", event.at);
         out.line(line.trim_end())?;
     }
     Ok(())

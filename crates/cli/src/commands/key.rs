@@ -7,7 +7,6 @@ use meshwork_model::time;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::rpc;
 use crate::app::App;
 use crate::args::moment::{self, Moment, ZoneArg};
 use crate::error::CommandError;
@@ -120,6 +119,11 @@ impl KeyCommand {
 impl Create {
     async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let actor = match (self.actor, self.context) {
+            (None, Some(_)) if context.remote.is_some() => {
+                return Err(CommandError::usage(
+                    "--context with --api needs --actor: the key file of an actor counts at the store alone",
+                ));
+            }
             (None, Some(_)) => Some(self.identity.identity().open(context).await?.1.id()),
             (actor, _) => actor,
         };
@@ -141,8 +145,7 @@ impl Create {
 
 /// Calls a method that makes a key, and prints the key.
 async fn made(method: &str, params: &Value, context: &mut App) -> Result<Exit, CommandError> {
-    let client = context.client().await?;
-    let made = rpc::call(&client, method, params).await?;
+    let made: Value = context.call(method, params).await?;
     if context.out.is_json() {
         context.out.json(&made)?;
         return Ok(Exit::DONE);
@@ -153,8 +156,7 @@ async fn made(method: &str, params: &Value, context: &mut App) -> Result<Exit, C
 }
 
 async fn list(context: &mut App) -> Result<Exit, CommandError> {
-    let client = context.client().await?;
-    let found = rpc::call(&client, "key.list", &json!({"limit": 1000})).await?;
+    let found: Value = context.call("key.list", &json!({"limit": 1000})).await?;
     for text in found["unreadable"].as_array().into_iter().flatten() {
         note(text.as_str().unwrap_or_default());
     }
@@ -164,9 +166,8 @@ async fn list(context: &mut App) -> Result<Exit, CommandError> {
 }
 
 async fn revoke(name: &ApiKeyName, context: &mut App) -> Result<Exit, CommandError> {
-    let client = context.client().await?;
     let params = json!({"name": name.as_str()});
-    let revoked = rpc::call(&client, "key.revoke", &params).await?;
+    let revoked: Value = context.call("key.revoke", &params).await?;
     match context.out.is_json() {
         true => context.out.json(&revoked)?,
         false => context.out.line(format_args!("{name} revoked"))?,

@@ -48,6 +48,17 @@ struct Sample<'a> {
 
 impl MetricsCommand {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+        if let Some(remote) = &context.remote {
+            if self.addr.is_some() || self.bananas.is_some() {
+                return Err(CommandError::usage(
+                    "--addr and --bananas do not work with --api, which serves `/metrics` itself",
+                ));
+            }
+            context.retried(async || remote.connect().await).await?;
+            let text = remote.get("/metrics").await?;
+            tell_samples(&text, context)?;
+            return Ok(Exit::DONE);
+        }
         let interrupt = Interrupt::listen()?;
         let client = interrupt.or(context.client()).await?;
         let mut metrics = Metrics::new(&client);
@@ -88,14 +99,18 @@ async fn print(metrics: &Metrics, context: &mut App) -> Result<Exit, CommandErro
         true => Exit::DONE,
         false => Exit::SERVER,
     };
+    tell_samples(&text, context)?;
+    Ok(exit)
+}
+
+fn tell_samples(text: &str, context: &mut App) -> Result<(), CommandError> {
     if !context.out.is_json() {
-        context.out.raw(text.as_bytes())?;
-        return Ok(exit);
+        return Ok(context.out.raw(text.as_bytes())?);
     }
     for sample in text.lines().filter_map(sample) {
         context.out.json(&sample)?;
     }
-    Ok(exit)
+    Ok(())
 }
 
 /// Parses a line of OpenMetrics, if it is a sample.

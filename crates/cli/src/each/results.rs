@@ -79,7 +79,7 @@ impl Results {
                 } else {
                     *failed += 1;
                     if *failed <= MAX_LISTED {
-                        tell_failure(&file, job);
+                        tell_failure(&file, &JobView::new(job, job.state(false), out.context));
                     }
                     Err(one_line(job.error.as_deref().unwrap_or("error"), MAX_CELL))
                 };

@@ -3,6 +3,7 @@
 
 mod library;
 
+use std::borrow::Cow;
 use std::fmt::{self, Display};
 
 use crate::exit::Exit;
@@ -12,7 +13,7 @@ use crate::exit::Exit;
 pub(crate) struct CommandError {
     pub(crate) exit: Exit,
     message: String,
-    hint: Option<&'static str>,
+    hint: Option<Cow<'static, str>>,
     /// True if the same call may succeed later: the connection broke, or the server refuses calls for now.
     temporary: bool,
 }
@@ -58,16 +59,16 @@ impl CommandError {
     }
 
     /// The same error with what can be done about it.
-    pub(crate) fn with_hint(self, hint: &'static str) -> Self {
+    pub(crate) fn with_hint(self, hint: impl Into<Cow<'static, str>>) -> Self {
         Self {
-            hint: Some(hint),
+            hint: Some(hint.into()),
             ..self
         }
     }
 
     /// Returns the hint, if the message has none.
-    pub(crate) fn hint(&self) -> Option<&'static str> {
-        self.hint
+    pub(crate) fn hint(&self) -> Option<&str> {
+        self.hint.as_deref()
     }
 }
 

@@ -50,50 +50,72 @@ pub(crate) fn add(job: &mut Job, lines: &[LogLine]) {
     }
 }
 
-/// Prints the streams. Several streams get a heading each.
+/// Prints the streams of a job's record.
 pub(crate) fn print(
     job: &Job,
     which: Which,
     dirs: &LogDirs,
     out: &mut Out,
 ) -> Result<(), OutError> {
-    let all = which == Which::All;
-    let path = job.log_path.as_deref().filter(|_| all);
-    let file = path.and_then(|_| dirs.read(job));
+    let path = job.log_path.as_deref();
+    let file = path.filter(|_| which == Which::All);
+    let file = file.and_then(|_| dirs.read(job));
     let secrets = job.env_vars.secrets();
     let file = file.map(|bytes| secrets.mask_bytes(&bytes).into_owned());
-    let (stdout, stderr) = (
-        secrets.mask_bytes(&job.stdout),
-        secrets.mask_bytes(&job.stderr),
-    );
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    if out.is_json() {
-        return out.json(&Logs {
-            id: &job.id,
-            stdout: (which != Which::Stderr).then(|| text(&stdout)),
-            stderr: (which != Which::Stdout).then(|| text(&stderr)),
-            log_path: path,
-            log: file.as_deref().map(text),
-        });
-    }
-    let parts = [
-        ("stdout", &*stdout, which != Which::Stderr),
-        ("stderr", &*stderr, which != Which::Stdout),
-        (
-            path.unwrap_or_default(),
-            file.as_deref().unwrap_or_default(),
-            true,
-        ),
-    ];
-    let parts = parts
-        .iter()
-        .filter(|(_, bytes, wanted)| *wanted && !bytes.is_empty());
-    let several = parts.clone().count() > 1;
-    for (name, bytes, _) in parts {
-        if several {
-            out.line(format_args!("==> {name} <=="))?;
+    let streams = Streams {
+        id: &job.id,
+        stdout: &secrets.mask_bytes(&job.stdout),
+        stderr: &secrets.mask_bytes(&job.stderr),
+        path,
+        file: file.as_deref(),
+    };
+    streams.print(which, out)
+}
+
+/// Streams of a job. Secrets of its environment are masked.
+pub(crate) struct Streams<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) stdout: &'a [u8],
+    pub(crate) stderr: &'a [u8],
+    /// Its log file on the host of its worker.
+    pub(crate) path: Option<&'a str>,
+    /// Content of that file, if it is on this host.
+    pub(crate) file: Option<&'a [u8]>,
+}
+
+impl Streams<'_> {
+    /// Prints the streams. Several streams get a heading each.
+    pub(crate) fn print(&self, which: Which, out: &mut Out) -> Result<(), OutError> {
+        let path = self.path.filter(|_| which == Which::All);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        if out.is_json() {
+            return out.json(&Logs {
+                id: self.id,
+                stdout: (which != Which::Stderr).then(|| text(self.stdout)),
+                stderr: (which != Which::Stdout).then(|| text(self.stderr)),
+                log_path: path,
+                log: self.file.map(text),
+            });
         }
-        out.raw(bytes)?;
+        let parts = [
+            ("stdout", self.stdout, which != Which::Stderr),
+            ("stderr", self.stderr, which != Which::Stdout),
+            (
+                path.unwrap_or_default(),
+                self.file.unwrap_or_default(),
+                true,
+            ),
+        ];
+        let parts = parts
+            .iter()
+            .filter(|(_, bytes, wanted)| *wanted && !bytes.is_empty());
+        let several = parts.clone().count() > 1;
+        for (name, bytes, _) in parts {
+            if several {
+                out.line(format_args!("==> {name} <=="))?;
+            }
+            out.raw(bytes)?;
+        }
+        Ok(())
     }
-    Ok(())
 }

@@ -44,8 +44,10 @@ Short forms: `meshwork enqueue` is `meshwork job enqueue`. So are list (ps), sho
 cancel and retry.";
 
 /// Options of all commands, and of those about jobs, whose value is a separate argument.
-const WITH_VALUE: [&str; 10] = [
+const WITH_VALUE: [&str; 12] = [
     "--redis",
+    "--api",
+    "--key-file",
     "--connect-timeout",
     "--tls-ca",
     "--tls-cert",

@@ -3,12 +3,12 @@
 use meshwork_model::flow::{Cycle, Dag, JobState, Plan};
 use meshwork_model::keys::context::{ContextId, FlowId};
 use meshwork_model::time;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::FlowView;
 
 /// Flow in a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowSummary {
     /// Number of the flow.

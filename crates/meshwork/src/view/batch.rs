@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use meshwork_broker::BatchStatus;
 use meshwork_model::time;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Batch as JSON.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BatchView {
     /// Id of the batch.

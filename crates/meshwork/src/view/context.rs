@@ -1,22 +1,23 @@
 //! Contexts, actors, runners and messages as JSON.
 
+use std::borrow::Cow;
+
 use meshwork_broker::SlotMap;
-use meshwork_model::api_key::Scope;
 use meshwork_model::context::{Actor, Context, Runner};
 use meshwork_model::keys::context::ActorId;
 use meshwork_model::time;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::context::{ContextHandle, RunnerState};
 
 /// Context in a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContextSummary {
     /// Number of the context.
     pub id: u32,
     /// Place of its keys: `db` or `prefix`.
-    pub layout: &'static str,
+    pub layout: Cow<'static, str>,
     /// Number of its database.
     pub database: u32,
     /// Address of the node that has it, as `host:port`; absent except on a Cluster.
@@ -32,14 +33,14 @@ impl ContextSummary {
         Self {
             node: node.map(str::to_owned),
             id: handle.id().get(),
-            layout: handle.keys().layout().as_str(),
+            layout: handle.keys().layout().as_str().into(),
             database: handle.keys().database(),
         }
     }
 }
 
 /// Context with its members.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContextView {
     /// Number of the context.
@@ -53,13 +54,13 @@ pub struct ContextView {
     /// Rule for messages without an envelope: `own`, `accept` or `refuse`.
     pub unsigned: String,
     /// Sandbox of jobs that messages of other nodes bring: `open`, `standard` or `strict`.
-    pub sandbox: &'static str,
+    pub sandbox: Cow<'static, str>,
     /// Time of creation, in seconds since 1970.
     pub created_at: u32,
     /// Time of the last change, in seconds since 1970.
     pub updated_at: u32,
     /// Place of its keys: `db` or `prefix`.
-    pub layout: &'static str,
+    pub layout: Cow<'static, str>,
     /// Number of its database.
     pub database: u32,
 }
@@ -76,7 +77,7 @@ impl ContextView {
             readers: numbers(&record.readers),
             executors: numbers(&record.executors),
             unsigned: record.unsigned.to_string(),
-            sandbox: record.sandbox.as_str(),
+            sandbox: record.sandbox.as_str().into(),
             created_at: record.created_at,
             updated_at: record.updated_at,
             layout: place.layout,
@@ -86,7 +87,7 @@ impl ContextView {
 }
 
 /// Actor of a node.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ActorView {
     /// Number of the actor on this node.
@@ -110,7 +111,7 @@ pub struct ActorView {
     pub old_until: Option<u32>,
     /// Scope of the actor outside of contexts; absent if it has no rights there.
     #[serde(rename = "mw_node_scope", skip_serializing_if = "Option::is_none")]
-    pub node_scope: Option<&'static str>,
+    pub node_scope: Option<Cow<'static, str>>,
 }
 
 impl From<&Actor> for ActorView {
@@ -124,13 +125,13 @@ impl From<&Actor> for ActorView {
             revoked_at: actor.revoked_at,
             old_pubkey: actor.old_pubkey.as_ref().map(ToString::to_string),
             old_until: actor.old_until,
-            node_scope: actor.node_scope.map(Scope::as_str),
+            node_scope: actor.node_scope.map(|scope| scope.as_str().into()),
         }
     }
 }
 
 /// Runner of a context.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunnerView {
     /// Number of the runner.
@@ -158,7 +159,7 @@ pub struct RunnerView {
 }
 
 /// Load of a runner.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunnerLoad {
     /// True if a worker of Meshwork runs as this runner.

@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use meshwork_broker::DeadLetter;
 use meshwork_model::job::FailureGroup;
 use meshwork_model::time;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::JobSummary;
 
 /// Dead letter in a list.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeadLetterView<'a> {
     /// Time of its death (RFC 3339).
@@ -34,7 +34,7 @@ impl<'a> DeadLetterView<'a> {
 }
 
 /// Dead letters of one type and reason, whose errors differ in numbers, ids and quoted texts alone.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeadGroup {
     /// Name of the group: 16 hexadecimal digits.

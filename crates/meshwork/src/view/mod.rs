@@ -8,6 +8,8 @@ mod json;
 mod queue;
 mod sandbox;
 mod schedule;
+mod scheduled_job;
+mod source;
 mod why;
 
 #[cfg(feature = "scripts")]
@@ -22,4 +24,6 @@ pub use json::value_of;
 pub use queue::{QueueSettingsView, QueueView};
 pub use sandbox::RunUsageView;
 pub use schedule::ScheduleView;
+pub use scheduled_job::{ScheduleJobView, ScheduledJobView, UniqueView};
+pub use source::JobSourceView;
 pub use why::WhyView;

@@ -1,17 +1,18 @@
 //! Queues as JSON.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use meshwork_broker::QueueInfo;
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::queue::QueueSettings;
-use meshwork_model::sandbox::Profile;
-use serde::Serialize;
+use meshwork_model::sandbox::Limit;
+use serde::{Deserialize, Serialize};
 
 use super::sandbox::by_name;
 
 /// Queue as JSON: its list, and what applies to it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QueueView {
     /// List of the queue.
@@ -34,7 +35,7 @@ pub struct QueueView {
 }
 
 /// Settings of a queue as JSON. They apply to all priorities together, and are given at the list of normal priority only.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QueueSettingsView {
     /// True if no job may be claimed. Running jobs continue.
@@ -51,10 +52,13 @@ pub struct QueueSettingsView {
     pub key_rate: Option<String>,
     /// Greatest size of a job in bytes; null for no limit.
     pub payload: Option<u64>,
+    /// Failures in a row after which an alert job is enqueued; null for no alert.
+    #[serde(default)]
+    pub alert_after: Option<u64>,
     /// Profile of the sandbox; null for that of the worker.
-    pub sandbox: Option<&'static str>,
+    pub sandbox: Option<Cow<'static, str>>,
     /// Limits of runs, by resource: sizes in bytes, `cpu` in milliseconds.
-    pub run_limits: BTreeMap<&'static str, u64>,
+    pub run_limits: BTreeMap<Cow<'static, str>, u64>,
     /// True if keys take turns.
     pub fair: bool,
     /// Weights of keys in a fair queue.
@@ -76,11 +80,32 @@ impl QueueSettingsView {
             key_concurrency: set.key_concurrency,
             key_rate: set.key_rate.map(|rate| rate.to_string()),
             payload: set.payload,
-            sandbox: set.sandbox.profile.map(Profile::as_str),
+            alert_after: set.alert_after,
+            sandbox: set.sandbox.profile.map(|it| it.as_str().into()),
             run_limits: by_name(&set.sandbox.limits),
             fair: set.fair,
             weights: set.weights.clone(),
         }
+    }
+}
+
+impl From<&QueueSettingsView> for QueueSettings {
+    /// Returns the settings of a view; without values that cannot be read, as those of a later release.
+    fn from(view: &QueueSettingsView) -> Self {
+        let rate = |text: &Option<String>| text.as_deref().and_then(|it| it.parse().ok());
+        let mut set = Self::default();
+        (set.paused, set.draining, set.fair) = (view.paused, view.draining, view.fair);
+        set.concurrency = view.concurrency;
+        set.key_concurrency = view.key_concurrency;
+        (set.rate, set.key_rate) = (rate(&view.rate), rate(&view.key_rate));
+        (set.payload, set.alert_after) = (view.payload, view.alert_after);
+        set.sandbox.profile = view.sandbox.as_deref().and_then(|it| it.parse().ok());
+        for limit in Limit::ALL {
+            let value = view.run_limits.get(limit.as_str()).copied();
+            set.sandbox.limits.set(limit, value);
+        }
+        set.weights.clone_from(&view.weights);
+        set
     }
 }
 

@@ -3,10 +3,10 @@
 use meshwork_broker::Scheduled;
 use meshwork_model::schedule::Schedule;
 use meshwork_model::time::iso;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Schedule as JSON. Unreadable fields are null, and the reason is in `trouble`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScheduleView {
     /// Name of the schedule.
@@ -44,6 +44,9 @@ pub struct ScheduleView {
     pub refused: u64,
     /// Job that has the unique name for which the last one was refused.
     pub refused_by: Option<String>,
+    /// Reason of the last refusal.
+    #[serde(default)]
+    pub refusal: Option<String>,
     /// Reason why its last slot could not be decided, or why it cannot be read.
     pub trouble: Option<String>,
     /// Time of creation, as in the record.
@@ -62,6 +65,16 @@ fn upcoming(schedule: &Schedule, next: Option<u64>) -> Vec<String> {
     let timing = &schedule.timing;
     let slots = timing.upcoming(before).take(UPCOMING);
     slots.map(|slot| timing.zone.show(slot)).collect()
+}
+
+/// Returns the reason of the last refusal.
+fn refusal(there: &Scheduled) -> Option<String> {
+    let refusal = there.refusal.as_deref()?;
+    Some(match (there.refused_by(), refusal.strip_prefix("large ")) {
+        (Some(id), _) => format!("job {id} has the unique name"),
+        (None, Some(bytes)) => format!("the payload of {bytes} bytes is too large for the queue"),
+        (None, None) => refusal.to_owned(),
+    })
 }
 
 impl From<&Scheduled> for ScheduleView {
@@ -88,6 +101,7 @@ impl From<&Scheduled> for ScheduleView {
             skipped: there.skipped,
             refused: there.refused,
             refused_by: there.refused_by().map(ToOwned::to_owned),
+            refusal: refusal(there),
             trouble: unreadable.or_else(|| there.trouble.clone()),
             created_at: there.created_at.clone(),
             updated_at: there.updated_at.clone(),

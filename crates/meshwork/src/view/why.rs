@@ -1,26 +1,28 @@
 //! Reasons for the state of a job as JSON.
 
+use std::borrow::Cow;
+
 use meshwork_model::job::Job;
 use meshwork_model::state::{State, Status};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{state_of, status_of};
 use crate::WaitReason;
 
 /// Reasons for the state of a job as JSON.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WhyView<'a> {
     /// Id of the job.
-    pub id: &'a str,
+    pub id: Cow<'a, str>,
     /// Status of the record: `dispatched`, `waiting_for_prerequisites`, `started`, `finished` or `error`. A status of another client is given as it is.
-    pub status: &'a str,
+    pub status: Cow<'a, str>,
     /// State: `queued`, `delayed`, `waiting`, `running`, `cancelling`, `finished`, `failed` or `cancelled`; for another status, the status.
-    pub state: &'a str,
+    pub state: Cow<'a, str>,
     /// Reasons for people, at least one. Secrets of the environment are masked.
     pub reasons: Vec<String>,
     /// Reasons of a wait for programs; none for a job that runs or has ended.
-    pub waits: &'a [WaitReason],
+    pub waits: Cow<'a, [WaitReason]>,
 }
 
 impl<'a> WhyView<'a> {
@@ -32,11 +34,11 @@ impl<'a> WhyView<'a> {
         queue_name: impl Fn(&str) -> String,
     ) -> Self {
         Self {
-            id: &job.id,
-            status: status_of(job),
-            state: state_of(job, state),
+            id: Cow::from(&job.id),
+            status: status_of(job).into(),
+            state: state_of(job, state).into(),
             reasons: reasons(job, waits, queue_name),
-            waits,
+            waits: Cow::from(waits),
         }
     }
 

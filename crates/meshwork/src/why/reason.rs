@@ -4,7 +4,7 @@ use std::fmt;
 
 use meshwork_model::number::counted;
 use meshwork_model::time;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A reason why a job waits. Its text ([`fmt::Display`]) is for people.
 ///
@@ -25,7 +25,7 @@ use serde::Serialize;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "reason", rename_all = "snake_case")]
 #[non_exhaustive]

@@ -157,3 +157,27 @@ fn faults_begin_with_the_field() {
         assert!(said.contains(fault), "{text}: {said}");
     }
 }
+
+#[test]
+fn a_job_that_is_written_is_read_again() {
+    for text in [
+        r#"{"script":"1"}"#,
+        r#"{"script":"1","group":"g","priority":"high","input":"a","env":{"A":"1"},"timeout":"90s","retries":3,"backoff":"1500ms"}"#,
+        r#"{"script":"1","instance":"i","fallback":"type","input":{"a":1.50},"start_timeout":"7ms","sandbox":{"profile":"strict","memory":64,"cpu":"20ms"}}"#,
+        r#"{"script":"1","tags":["a","b"],"depends_on":["a","n=b"],"on_failure":"continue","prerequisite_timeout":60,"exclusive":true}"#,
+        r#"{"script":"1","caller":"c","caller_context":"d","log_path":"l","batch":"b","at":"2100-01-01T00:00:00.005Z","key":"k"}"#,
+        r#"{"script":"1","delay":"1h","unique":"u","unique_for":"5s","on_duplicate":"replace"}"#,
+        r#"{"script":"1","unique":"u","unique_until":"started","on_duplicate":"refuse"}"#,
+        r#"{"script":"1","debounce":"n=5s"}"#,
+        r#"{"script":"1","throttle":"n=5s"}"#,
+    ] {
+        let first = job(text).unwrap();
+        let written = JobSpec::written(&first).unwrap();
+        let written = serde_json::to_string(&written).unwrap();
+        assert_eq!(job(&written).unwrap(), first, "{written}");
+    }
+    let mut bytes = job(r#"{"script":"1"}"#).unwrap();
+    bytes.input = Some(vec![0xff]);
+    let fault = JobSpec::written(&bytes).unwrap_err();
+    assert_eq!(fault.to_string(), "input: it is no text");
+}

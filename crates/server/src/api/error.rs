@@ -44,6 +44,30 @@ pub enum Code {
 }
 
 impl Code {
+    const ALL: [Self; 15] = [
+        Self::ParseError,
+        Self::InvalidRequest,
+        Self::MethodNotFound,
+        Self::InvalidParams,
+        Self::Internal,
+        Self::ExecutionError,
+        Self::AuthenticationRequired,
+        Self::InvalidCredentials,
+        Self::Forbidden,
+        Self::NotFound,
+        Self::Conflict,
+        Self::LimitExceeded,
+        Self::TooManyRequests,
+        Self::Timeout,
+        Self::StorageError,
+    ];
+
+    /// Returns the code of a word.
+    #[must_use]
+    pub fn find(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|code| code.as_str() == word)
+    }
+
     /// The word of the code, as in problems.
     #[must_use]
     pub fn as_str(self) -> &'static str {

@@ -52,7 +52,7 @@ impl Call {
         let state = states.first().copied().flatten();
         let state = state.map_or(job.status.as_str(), |state| state.as_str());
         let said = JobAbout::new(&job, None).progress_value;
-        let text = said.as_ref().and_then(|it| it.message);
+        let text = said.as_ref().and_then(|it| it.message.as_deref());
         Ok(Progress {
             fraction: said.as_ref().map_or(0.0, |it| it.fraction),
             text: match text {

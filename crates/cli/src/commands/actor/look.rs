@@ -4,6 +4,7 @@ use meshwork::context::Node;
 use meshwork::view::ActorView;
 use meshwork_model::keys::context::ActorId;
 use serde::Serialize;
+use serde_json::{Map, json};
 
 use super::when;
 use crate::app::App;
@@ -18,10 +19,18 @@ pub(crate) struct List {}
 
 impl List {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let node = Node::of(context.client().await?.broker());
-        let actors = node.actors().await?;
+        let actors: Vec<_> = match context.near().await? {
+            Some(client) => {
+                let actors = Node::of(client.broker()).actors().await?;
+                actors.iter().map(ActorView::from).collect()
+            }
+            None => {
+                let all = ("actors", usize::MAX);
+                context.pages("actor.list", Map::new(), all).await?.0
+            }
+        };
         let listed = actors.into_iter().map(|actor| Listed {
-            actor: ActorView::from(&actor),
+            actor,
             key_file_encrypted: None,
         });
         context.out.rows(listed)?;
@@ -41,6 +50,19 @@ pub(crate) struct Show {
 
 impl Show {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+        if context.remote.is_some() {
+            let Some(id) = self.id else {
+                return Err(CommandError::usage(
+                    "give the number of the actor with --api",
+                ));
+            };
+            let listed = Listed {
+                actor: context.call("actor.get", &json!({"id": id.0})).await?,
+                key_file_encrypted: None,
+            };
+            context.out.rows([listed])?;
+            return Ok(Exit::DONE);
+        }
         let client = context.client().await?;
         let listed = match self.id {
             Some(id) => Listed {
@@ -81,7 +103,7 @@ impl Row for Listed {
             (None, Some(until)) => format!("old key until {}", when(until)),
             (None, None) => "trusted".to_owned(),
         };
-        if let Some(scope) = actor.node_scope {
+        if let Some(scope) = &actor.node_scope {
             state.push_str(", node ");
             state.push_str(scope);
         }

@@ -2,16 +2,21 @@
 
 use std::path::PathBuf;
 
+use meshwork::JobRequest;
 use meshwork_model::name::{BatchId, JobId};
-use serde::Serialize;
+use meshwork_model::spec::JobSpec;
+use meshwork_ops::params::MAX_LIMIT;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
 
 use crate::app::App;
 use crate::args::input;
 use crate::args::script::Script;
-use crate::ephemeral_worker::WorkerCheck;
+use crate::ephemeral_worker::{WorkerCheck, required};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::job_args::JobArgs;
+use crate::out::warn;
 
 /// Add jobs to an open batch and print their ids
 #[derive(Debug, clap::Args)]
@@ -61,19 +66,70 @@ impl Add {
                     .id(id.parse().map_err(meshwork::Error::from)?);
             }
         }
-        let client = context.client().await?;
-        if let Some(first) = requests.first() {
-            let route = first.destination();
-            self.check_worker.check(&client, route).await?;
-        }
-        let ids = client.batch_of(self.batch).add(requests).await?;
+        let ids = match context.near().await? {
+            Some(client) => {
+                if let Some(first) = requests.first() {
+                    let route = first.destination();
+                    self.check_worker.check(&client, route).await?;
+                }
+                let ids = client.batch_of(self.batch).add(requests).await?;
+                ids.iter().map(ToString::to_string).collect()
+            }
+            None => self.by_api(context, requests).await?,
+        };
         for id in &ids {
             if context.out.is_json() {
-                context.out.json(&Added { id: id.as_str() })?;
+                context.out.json(&Added { id })?;
             } else {
                 context.out.line(id)?;
             }
         }
         Ok(Exit::DONE)
     }
+
+    /// Adds the jobs by the API, in as few calls as its bodies allow.
+    async fn by_api(
+        self,
+        context: &App,
+        requests: Vec<JobRequest>,
+    ) -> Result<Vec<String>, CommandError> {
+        if self.check_worker.is_required() {
+            return Err(required());
+        }
+        let (mut ids, mut jobs, mut size) = (Vec::new(), Vec::new(), 0);
+        let mut requests = requests.into_iter().peekable();
+        while let Some(request) = requests.next() {
+            let job = written(request)?;
+            size += serde_json::to_string(&job).map_or(0, |text| text.len());
+            jobs.push(job);
+            if requests.peek().is_some() && size < MAX_BODY && jobs.len() < MAX_LIMIT {
+                continue;
+            }
+            let params = json!({"id": self.batch.as_str(), "jobs": jobs});
+            let added: AddedJobs = context.call("batch.add", &params).await?;
+            warn(&added.warnings);
+            ids.extend(added.ids);
+            (jobs, size) = (Vec::new(), 0);
+        }
+        Ok(ids)
+    }
+}
+
+/// Size of the jobs of a call, in bytes, from which on the next ones come in another call. A server takes 1 MiB by default.
+const MAX_BODY: usize = 256 * 1024;
+
+/// Jobs that were added.
+#[derive(Deserialize)]
+struct AddedJobs {
+    ids: Vec<String>,
+    #[serde(default)]
+    warnings: Vec<String>,
+}
+
+/// Writes a job as a parameter of the API.
+pub(in crate::commands) fn written(
+    request: JobRequest,
+) -> Result<Map<String, Value>, CommandError> {
+    let job = request.build().map_err(meshwork::Error::from)?;
+    JobSpec::written(&job).map_err(CommandError::usage)
 }

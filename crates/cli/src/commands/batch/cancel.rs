@@ -1,7 +1,9 @@
 //! `meshwork batch cancel`.
 
+use meshwork::view::BatchView;
 use meshwork_model::name::BatchId;
 use serde::Serialize;
+use serde_json::json;
 
 use crate::app::App;
 use crate::error::CommandError;
@@ -29,11 +31,19 @@ struct Cancelled<'a> {
 
 impl Cancel {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let client = context.client().await?;
-        let batch = client.batch_of(self.batch);
-        let cancelled = batch.cancel(&self.reason).await?;
+        let id = self.batch.as_str();
+        let cancelled = match context.near().await? {
+            Some(client) => {
+                let batch = client.batch_of(self.batch.clone());
+                batch.cancel(&self.reason).await?
+            }
+            None => {
+                let params = json!({"id": id, "reason": self.reason});
+                let batch: BatchView = context.call("batch.cancel", &params).await?;
+                batch.cancelled.is_some()
+            }
+        };
         let result = if cancelled { "cancelled" } else { "ended" };
-        let id = batch.id().as_str();
         if context.out.is_json() {
             context.out.json(&Cancelled { id, result })?;
         } else {

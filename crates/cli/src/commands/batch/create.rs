@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use meshwork::JobRequest;
+use meshwork::view::BatchView;
+use meshwork::{Client, JobRequest};
 use meshwork_model::batch::Callback;
 use meshwork_model::name::{BatchId, ScriptType};
 use serde::Serialize;
+use serde_json::{Map, json};
 
+use super::add::written;
 use crate::app::App;
 use crate::args::parsers;
 use crate::args::script::Script;
@@ -72,7 +75,23 @@ impl Create {
             }
             callbacks.push((kind, request));
         }
-        let client = context.client().await?;
+        let id = match context.near().await? {
+            Some(client) => self.open(&client, callbacks).await?,
+            None => self.by_api(context, callbacks).await?,
+        };
+        if context.out.is_json() {
+            context.out.json(&Created { id: &id })?;
+        } else {
+            context.out.line(id)?;
+        }
+        Ok(Exit::DONE)
+    }
+
+    async fn open(
+        self,
+        client: &Client,
+        callbacks: Vec<(Callback, JobRequest)>,
+    ) -> Result<String, CommandError> {
         let mut batch = client.batch().name(self.name);
         for (kind, request) in callbacks {
             batch = batch.on(kind, request);
@@ -83,13 +102,24 @@ impl Create {
         if let Some(id) = self.id {
             batch = batch.id(id);
         }
-        let batch = batch.open().await?;
-        if context.out.is_json() {
-            let id = batch.id().as_str();
-            context.out.json(&Created { id })?;
-        } else {
-            context.out.line(batch.id())?;
+        Ok(batch.open().await?.id().to_string())
+    }
+
+    async fn by_api(
+        self,
+        context: &App,
+        callbacks: Vec<(Callback, JobRequest)>,
+    ) -> Result<String, CommandError> {
+        let mut params = Map::new();
+        for (kind, request) in callbacks {
+            params.insert(format!("on_{kind}"), written(request)?.into());
         }
-        Ok(Exit::DONE)
+        params.insert("name".to_owned(), self.name.into());
+        let id = self.id.as_ref().map(BatchId::as_str);
+        params.insert("id".to_owned(), json!(id));
+        let open_for = self.open_for.map(|time| time.as_secs_f64());
+        params.insert("open_for".to_owned(), json!(open_for));
+        let batch: BatchView = context.call("batch.create", &params).await?;
+        Ok(batch.id)
     }
 }

@@ -1,6 +1,7 @@
 //! `meshwork batch list`.
 
 use meshwork::view::BatchView;
+use serde_json::Map;
 
 use crate::app::App;
 use crate::args::parsers;
@@ -19,14 +20,22 @@ pub(crate) struct List {
 
 impl List {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let client = context.client().await?;
         let limit = self.limit as usize;
-        let mut batches = client.batches(limit + 1).await?;
+        let mut batches = match context.near().await? {
+            Some(client) => {
+                let batches = client.batches(limit + 1).await?;
+                batches.iter().map(BatchView::from).collect()
+            }
+            None => {
+                let all = ("batches", limit + 1);
+                context.pages("batch.list", Map::new(), all).await?.0
+            }
+        };
         if batches.len() > limit {
             batches.truncate(limit);
             note(format_args!("the first {limit}; there are more (--limit)"));
         }
-        context.out.rows(batches.iter().map(BatchView::from))?;
+        context.out.rows(batches)?;
         Ok(Exit::DONE)
     }
 }

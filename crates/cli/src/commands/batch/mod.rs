@@ -7,6 +7,8 @@ mod list;
 mod seal;
 mod status;
 
+pub(super) use add::written;
+
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;

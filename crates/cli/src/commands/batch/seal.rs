@@ -2,6 +2,7 @@
 
 use meshwork::view::BatchView;
 use meshwork_model::name::BatchId;
+use serde_json::json;
 
 use crate::app::App;
 use crate::error::CommandError;
@@ -19,14 +20,21 @@ pub(crate) struct Seal {
 
 impl Seal {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let client = context.client().await?;
-        let batch = client.batch_of(self.batch);
-        batch.seal().await?;
-        let status = batch.status().await?;
+        let status = match context.near().await? {
+            Some(client) => {
+                let batch = client.batch_of(self.batch);
+                batch.seal().await?;
+                BatchView::from(&batch.status().await?)
+            }
+            None => {
+                let params = json!({"id": self.batch.as_str()});
+                context.call("batch.seal", &params).await?
+            }
+        };
         if context.out.is_json() {
-            context.out.json(&BatchView::from(&status))?;
+            context.out.json(&status)?;
         } else {
-            let (id, state) = (&status.id, status.state.as_str());
+            let (id, state) = (&status.id, &status.state);
             context.out.line(format_args!("{id}: {state}"))?;
         }
         Ok(Exit::DONE)

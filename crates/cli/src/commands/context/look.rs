@@ -2,8 +2,9 @@
 
 use meshwork::context::Node;
 use meshwork::view::{ContextSummary, ContextView};
-use meshwork_model::keys::context::{ActorId, ContextId};
+use meshwork_model::keys::context::ContextId;
 use serde::Serialize;
+use serde_json::{Map, json};
 
 use crate::app::App;
 use crate::error::CommandError;
@@ -21,12 +22,19 @@ struct Listed(ContextSummary);
 
 impl List {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let node = Node::of(context.client().await?.broker());
-        let contexts = node.contexts().await?;
-        let slots = node.slots().await?;
-        let listed = |handle| Listed(ContextSummary::new(handle, slots.as_ref()));
-        let rows = contexts.iter().map(listed);
-        context.out.rows(rows)?;
+        let contexts: Vec<_> = match context.near().await? {
+            Some(client) => {
+                let node = Node::of(client.broker());
+                let (contexts, slots) = (node.contexts().await?, node.slots().await?);
+                let listed = |handle| ContextSummary::new(handle, slots.as_ref());
+                contexts.iter().map(listed).collect()
+            }
+            None => {
+                let all = ("contexts", usize::MAX);
+                context.pages("context.list", Map::new(), all).await?.0
+            }
+        };
+        context.out.rows(contexts.into_iter().map(Listed))?;
         Ok(Exit::DONE)
     }
 }
@@ -39,7 +47,7 @@ impl Row for Listed {
     fn cells(&self) -> Vec<String> {
         let (id, database) = (self.0.id.to_string(), self.0.database.to_string());
         let node = self.0.node.clone().unwrap_or_default();
-        vec![id, self.0.layout.to_owned(), database, node]
+        vec![id, self.0.layout.to_string(), database, node]
     }
 }
 
@@ -56,30 +64,42 @@ pub(crate) struct Show {
 impl Show {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let id = self.id.or(self.args.context);
-        let args = ContextArgs {
-            context: id,
-            ..self.args
+        let view = match (&context.remote, id) {
+            (Some(_), Some(id)) => {
+                let params = json!({"id": id.get()});
+                context.call("context.get", &params).await?
+            }
+            (Some(_), None) => {
+                return Err(CommandError::usage(
+                    "give the number of the context with --api",
+                ));
+            }
+            (None, id) => {
+                let args = ContextArgs {
+                    context: id,
+                    ..self.args
+                };
+                let (me, handle) = args.open(context).await?;
+                ContextView::new(&handle, &handle.show(&me).await?)
+            }
         };
-        let (me, handle) = args.open(context).await?;
-        let record = handle.show(&me).await?;
-        let view = ContextView::new(&handle, &record);
         if context.out.is_json() {
             context.out.json(&view)?;
             return Ok(Exit::DONE);
         }
-        let list = |actors: &[ActorId]| {
+        let list = |actors: &[u32]| {
             let numbers: Vec<_> = actors.iter().map(ToString::to_string).collect();
             numbers.join(", ")
         };
         for (name, value) in [
-            ("context", record.id.to_string()),
-            ("layout", view.layout.to_owned()),
+            ("context", view.id.to_string()),
+            ("layout", view.layout.into_owned()),
             ("database", view.database.to_string()),
-            ("admins", list(&record.admins)),
-            ("readers", list(&record.readers)),
-            ("executors", list(&record.executors)),
+            ("admins", list(&view.admins)),
+            ("readers", list(&view.readers)),
+            ("executors", list(&view.executors)),
             ("unsigned", view.unsigned),
-            ("sandbox", view.sandbox.to_owned()),
+            ("sandbox", view.sandbox.into_owned()),
         ] {
             context.out.line(format_args!("{name:<12} {value}"))?;
         }

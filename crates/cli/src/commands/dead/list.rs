@@ -1,8 +1,15 @@
 //! `meshwork dead list`.
 
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
 use meshwork::DeadCursor;
 use meshwork::view::{DeadGroup, DeadLetterView};
+use meshwork_ops::dead::Groups;
 use meshwork_ops::{Store, dead};
+use serde_json::json;
 
 use crate::app::App;
 use crate::args::filter::Select;
@@ -11,6 +18,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::known_queue::need_in;
 use crate::out::{Column, Row, note};
+use crate::scope::Params;
 
 /// Greatest number of letters that are grouped, about.
 const MOST_GROUPED: usize = 100_000;
@@ -75,14 +83,14 @@ impl Row for DeadLetterView<'_> {
 
     fn cells(&self) -> Vec<String> {
         let (job, about) = (&self.job, &self.job.about);
-        let or_empty = |text: Option<&str>| text.unwrap_or_default().to_owned();
+        let or_empty = |text: &Option<Cow<'_, str>>| text.as_deref().unwrap_or_default().to_owned();
         vec![
-            job.id.to_owned(),
-            or_empty(about.script_type),
-            or_empty(about.dead),
+            job.id.to_string(),
+            or_empty(&about.script_type),
+            or_empty(&about.dead),
             self.died_at.clone(),
             about.attempts.to_string(),
-            or_empty(job.error.as_deref()),
+            or_empty(&job.error),
         ]
     }
 }
@@ -94,27 +102,104 @@ impl List {
         let limit = self.limit as usize;
         if self.groups {
             let found = dead::grouped(store, &filter, None, MOST_GROUPED).await?;
-            if found.next.is_some() {
-                note(format_args!(
-                    "the newest {} letters are grouped; there are more",
-                    found.looked_at
-                ));
-            }
-            context.out.rows(found.groups.into_iter().take(limit))?;
-            return Ok(Exit::DONE);
+            let (groups, more) = (found.groups, found.next.is_some());
+            return self.print_groups(context, groups, (found.looked_at, more));
         }
         let position = (self.cursor.clone(), limit);
         let (letters, next) = dead::newest(store, &filter, position, usize::MAX).await?;
+        let number = store.context_number();
+        let letters = letters.iter();
+        let letters = letters.map(|letter| DeadLetterView::new(letter, number));
+        self.print(context, letters, next)
+    }
+
+    fn print<'a>(
+        &self,
+        context: &mut App,
+        letters: impl IntoIterator<Item = DeadLetterView<'a>>,
+        next: Option<impl Display>,
+    ) -> Result<Exit, CommandError> {
         if let Some(next) = next {
+            let limit = self.limit;
             note(format_args!(
                 "the newest {limit}; there are more (--limit), or continue with --cursor {next}"
             ));
         }
-        let number = store.context_number();
-        let letters = letters
-            .iter()
-            .map(|letter| DeadLetterView::new(letter, number));
         context.out.rows(letters)?;
         Ok(Exit::DONE)
     }
+
+    fn print_groups(
+        &self,
+        context: &mut App,
+        groups: Vec<DeadGroup>,
+        (looked_at, more): (u64, bool),
+    ) -> Result<Exit, CommandError> {
+        if more {
+            note(format_args!(
+                "the newest {looked_at} letters are grouped; there are more"
+            ));
+        }
+        let limit = self.limit as usize;
+        context.out.rows(groups.into_iter().take(limit))?;
+        Ok(Exit::DONE)
+    }
+
+    /// Runs the command by the API.
+    pub(super) async fn by_api(
+        &self,
+        context: &mut App,
+        params: Params,
+    ) -> Result<Exit, CommandError> {
+        let mut fields = self.select.params()?;
+        if self.groups {
+            if !fields.is_empty() {
+                return Err(CommandError::usage(
+                    "--groups with --api groups all letters: leave the filter out",
+                ));
+            }
+            let (groups, looked) = grouped(context, params).await?;
+            return self.print_groups(context, groups, looked);
+        }
+        if let Some(cursor) = &self.cursor {
+            fields.insert("cursor".to_owned(), cursor.to_string().into());
+        }
+        let limit = ("letters", self.limit as usize);
+        let found = context.pages("dead.list", params.with(fields.into()), limit);
+        let (letters, next): (Vec<DeadLetterView<'_>>, _) = found.await?;
+        let letters = letters.into_iter();
+        let letters = letters.filter(|it| self.select.has_tags(&it.job.about.tags));
+        self.print(context, letters, next)
+    }
+}
+
+/// Groups the letters of the API, part by part. Returns the number of letters too, and true if there are more.
+async fn grouped(
+    context: &App,
+    params: Params,
+) -> Result<(Vec<DeadGroup>, (u64, bool)), CommandError> {
+    let (mut groups, mut looked_at) = (BTreeMap::<String, DeadGroup>::new(), 0);
+    let mut fields = params.with(json!({}));
+    let mut more = true;
+    while more && looked_at < MOST_GROUPED as u64 {
+        let part: Groups = context.call("dead.groups", &fields).await?;
+        looked_at += part.looked_at;
+        for group in part.groups {
+            match groups.get_mut(&group.fingerprint) {
+                // The newest letters come first.
+                Some(known) => {
+                    known.count += group.count;
+                    known.first_at = group.first_at;
+                }
+                None => {
+                    groups.insert(group.fingerprint.clone(), group);
+                }
+            }
+        }
+        more = part.next.is_some();
+        fields.insert("cursor".to_owned(), json!(part.next));
+    }
+    let mut groups: Vec<_> = groups.into_values().collect();
+    groups.sort_by_key(|group| Reverse((group.count, group.last_at.clone())));
+    Ok((groups, (looked_at, more)))
 }

@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::bulk::{Chosen, Verb};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::scope::ScopeArgs;
+use crate::scope::{Params, ScopeArgs};
 
 /// Look at dead letters, the jobs that failed for good; retry or delete them
 ///
@@ -39,18 +39,21 @@ const RETRY: Verb = Verb {
     action: Action::RetryLetter,
     verb: "retry",
     done: "queued",
-    fits: |_| true,
+    fits: |_, _| true,
 };
 const DELETE: Verb = Verb {
     action: Action::DeleteLetter,
     verb: "delete",
     done: "deleted",
-    fits: |_| true,
+    fits: |_, _| true,
 };
 
 impl Dead {
     pub(crate) async fn run(self, app: &mut App) -> Result<Exit, CommandError> {
         let Self { mut command, scope } = self;
+        if app.remote.is_some() {
+            return command.by_api(app, scope.params()).await;
+        }
         let needs = command.needs();
         let placed = scope.place(app, command.ids(), needs).await?;
         let run = async |app: &mut App, store: &Store| command.run(app, store).await;
@@ -74,6 +77,16 @@ impl DeadCommand {
             Self::List(_) => Vec::new(),
             Self::Show(show) => vec![&mut show.id],
             Self::Retry(chosen) | Self::Delete(chosen) => chosen.ids.iter_mut().collect(),
+        }
+    }
+
+    /// Runs the command by the API.
+    async fn by_api(&self, app: &mut App, params: Params) -> Result<Exit, CommandError> {
+        match self {
+            Self::List(list) => list.by_api(app, params).await,
+            Self::Show(show) => show.by_api(app, params).await,
+            Self::Retry(chosen) => chosen.by_api(app, params, RETRY).await,
+            Self::Delete(chosen) => chosen.by_api(app, params, DELETE).await,
         }
     }
 

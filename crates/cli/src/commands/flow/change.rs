@@ -11,14 +11,14 @@ use crate::exit::Exit;
 use crate::identity::ContextArgs;
 
 #[derive(Debug, Serialize)]
-struct Changed<'a> {
-    id: u32,
+pub(super) struct Changed<'a> {
+    pub(super) id: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    job: Option<&'a str>,
-    outcome: &'a str,
+    pub(super) job: Option<&'a str>,
+    pub(super) outcome: &'a str,
 }
 
-fn tell(context: &mut App, changed: &Changed<'_>) -> Result<(), CommandError> {
+pub(super) fn tell(context: &mut App, changed: &Changed<'_>) -> Result<(), CommandError> {
     match context.out.is_json() {
         true => context.out.json(changed)?,
         false => context.out.line(changed.outcome)?,
@@ -30,12 +30,12 @@ fn tell(context: &mut App, changed: &Changed<'_>) -> Result<(), CommandError> {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Cancel {
     /// Number of the flow
-    id: FlowId,
+    pub(super) id: FlowId,
     /// Run no compensations
     #[arg(long)]
-    no_compensate: bool,
+    pub(super) no_compensate: bool,
     #[command(flatten)]
-    place: ContextArgs,
+    pub(super) place: ContextArgs,
 }
 
 impl Cancel {
@@ -60,24 +60,24 @@ impl Cancel {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Approve {
     #[command(flatten)]
-    answer: Answer,
+    pub(super) answer: Answer,
 }
 
 /// Reject an approval of a flow, as the actor of the key file: the job fails
 #[derive(Debug, clap::Args)]
 pub(crate) struct Reject {
     #[command(flatten)]
-    answer: Answer,
+    pub(super) answer: Answer,
 }
 
 #[derive(Debug, clap::Args)]
-struct Answer {
+pub(super) struct Answer {
     /// Number of the flow
-    id: FlowId,
+    pub(super) id: FlowId,
     /// Name of the approval [default: the only open one]
-    job: Option<String>,
+    pub(super) job: Option<String>,
     #[command(flatten)]
-    place: ContextArgs,
+    pub(super) place: ContextArgs,
 }
 
 impl Approve {
@@ -129,9 +129,9 @@ fn only_open(view: &FlowView) -> Result<String, CommandError> {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Delete {
     /// Number of the flow
-    id: FlowId,
+    pub(super) id: FlowId,
     #[command(flatten)]
-    place: ContextArgs,
+    pub(super) place: ContextArgs,
 }
 
 impl Delete {

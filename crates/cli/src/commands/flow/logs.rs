@@ -1,5 +1,6 @@
 //! `meshwork flow logs`.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use meshwork_model::keys::context::FlowId;
 use meshwork_model::name::JobId;
 use meshwork_model::secret::Secrets;
 use meshwork_model::time;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::place::Place;
 use crate::app::App;
@@ -30,24 +31,35 @@ const LOOK: Duration = Duration::from_millis(200);
 #[derive(Debug, clap::Args)]
 pub(crate) struct Logs {
     /// Number of the flow
-    id: FlowId,
+    pub(super) id: FlowId,
     /// Only this job [default: all]
-    job: Option<String>,
+    pub(super) job: Option<String>,
     /// Print new lines until the flow has ended
     #[arg(short, long)]
-    follow: bool,
+    pub(super) follow: bool,
     #[command(flatten)]
     dirs: LogDirs,
     #[command(flatten)]
-    place: ContextArgs,
+    pub(super) place: ContextArgs,
 }
 
-#[derive(Debug, Serialize)]
-struct Line<'a> {
-    job: &'a str,
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Line<'a> {
+    job: Cow<'a, str>,
     at: Option<String>,
-    stream: &'a str,
+    stream: Cow<'a, str>,
     line: String,
+}
+
+impl Line<'_> {
+    /// Prints the line behind the name of its job.
+    pub(super) fn print(&self, context: &mut App) -> Result<(), CommandError> {
+        if context.out.is_json() {
+            return Ok(context.out.json(self)?);
+        }
+        let text = format!("{}: {}\n", self.job, self.line);
+        Ok(context.out.raw(text.as_bytes())?)
+    }
 }
 
 impl Logs {
@@ -191,20 +203,13 @@ impl Source {
         line: &str,
         context: &mut App,
     ) -> Result<(), CommandError> {
-        if context.out.is_json() {
-            let (job, line) = (self.name.as_str(), line.to_owned());
-            context.out.json(&Line {
-                job,
-                at,
-                stream,
-                line,
-            })?;
-            return Ok(());
-        }
-        context
-            .out
-            .raw(format!("{}: {line}\n", self.name).as_bytes())?;
-        Ok(())
+        let line = Line {
+            job: self.name.as_str().into(),
+            at,
+            stream: stream.into(),
+            line: line.to_owned(),
+        };
+        line.print(context)
     }
 }
 

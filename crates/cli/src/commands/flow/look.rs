@@ -21,18 +21,18 @@ use crate::out::{Column, Row, indented};
 pub(crate) struct List {
     /// Only flows of this name, and those that a schedule of this name has started
     #[arg(long, value_name = "NAME", conflicts_with = "deployed")]
-    name: Option<String>,
+    pub(super) name: Option<String>,
     /// List the deployed flows instead, the last deployed first
     #[arg(long)]
-    deployed: bool,
+    pub(super) deployed: bool,
     #[command(flatten)]
-    place: ContextArgs,
+    pub(super) place: ContextArgs,
 }
 
 /// Flow in a list.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
-struct Line(FlowSummary);
+pub(super) struct Line(pub(super) FlowSummary);
 
 impl List {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
@@ -114,15 +114,15 @@ impl Row for Line {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Status {
     /// Number of the flow
-    id: FlowId,
+    pub(super) id: FlowId,
     /// Wait until the flow has ended, or until Ctrl-C or q; the exit code is its outcome
     #[arg(long)]
-    wait: bool,
+    pub(super) wait: bool,
     /// Show when the jobs ran: a bar for each, from its start to its end
     #[arg(long, conflicts_with = "wait")]
-    waterfall: bool,
+    pub(super) waterfall: bool,
     #[command(flatten)]
-    place: ContextArgs,
+    pub(super) place: ContextArgs,
 }
 
 impl Status {
@@ -139,10 +139,7 @@ impl Status {
             context.out.json(&view)?;
             return Ok(Exit::DONE);
         }
-        let width = context
-            .out
-            .width()
-            .map_or(WIDTH, |width| WIDTH.min(width.into()));
+        let width = width(context);
         let drawing = match self.waterfall {
             true => graph::waterfall_text(&view.bars(), meshwork::host_ms(), width),
             false => live::drawing(&plan, &view, (width, MAX_LINES)),
@@ -164,8 +161,14 @@ const MAX_LINES: usize = 140;
 /// Greatest width of a printed tree, in columns.
 const WIDTH: usize = 100;
 
+/// Returns the width of a drawing, in columns.
+pub(super) fn width(context: &App) -> usize {
+    let width = context.out.width();
+    width.map_or(WIDTH, |width| WIDTH.min(width.into()))
+}
+
 /// Prints open approvals, and errors.
-fn tell(view: &FlowView, context: &mut App) -> Result<(), CommandError> {
+pub(super) fn tell(view: &FlowView, context: &mut App) -> Result<(), CommandError> {
     for job in &view.jobs {
         if let Some(question) = &job.question {
             context

@@ -1,5 +1,6 @@
 //! `meshwork flow retry`.
 
+use std::fmt;
 use std::str::FromStr;
 
 use meshwork::flow::run::RetryFrom;
@@ -23,26 +24,26 @@ use crate::out::note;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Retry {
     /// Number of the flow
-    id: FlowId,
+    pub(super) id: FlowId,
     /// Jobs to start at, as `fetch,parse`; `parse[3],parse[7]` are two items of a `foreach`
     #[arg(long, required = true, value_delimiter = ',', value_name = "JOB,…")]
-    from: Vec<Start>,
+    pub(super) from: Vec<Start>,
     /// Expand each named `foreach` again, instead of running the items that did not finish
     #[arg(long)]
-    all: bool,
+    pub(super) all: bool,
     /// Cancel the flow first if it has not ended; no compensation runs
     #[arg(long)]
-    force: bool,
+    pub(super) force: bool,
     /// Start the retry and return; the workers of the context run it
     #[arg(long)]
-    detach: bool,
+    pub(super) detach: bool,
     #[command(flatten)]
-    place: ContextArgs,
+    pub(super) place: ContextArgs,
 }
 
 /// A job, or one of its items.
 #[derive(Debug, Clone)]
-struct Start {
+pub(super) struct Start {
     job: String,
     item: Option<usize>,
 }
@@ -62,10 +63,31 @@ impl FromStr for Start {
     }
 }
 
+impl fmt::Display for Start {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.item {
+            Some(item) => write!(f, "{}[{item}]", self.job),
+            None => f.write_str(&self.job),
+        }
+    }
+}
+
 #[derive(Debug, Serialize)]
-struct Retrying {
+pub(super) struct Retrying {
     id: u32,
     outcome: &'static str,
+}
+
+impl Retrying {
+    /// Prints that a flow runs again.
+    pub(super) fn print(id: FlowId, context: &mut App) -> Result<Exit, CommandError> {
+        let outcome = "retrying";
+        match context.out.is_json() {
+            true => context.out.json(&Self { id: id.0, outcome })?,
+            false => context.out.line(outcome)?,
+        }
+        Ok(Exit::DONE)
+    }
 }
 
 impl Retry {
@@ -95,11 +117,6 @@ impl Retry {
             note(format_args!("flow {id} runs again"));
             return follow(&place, (id, &plan), None, &interrupt, context).await;
         }
-        let outcome = "retrying";
-        match context.out.is_json() {
-            true => context.out.json(&Retrying { id: id.0, outcome })?,
-            false => context.out.line(outcome)?,
-        }
-        Ok(Exit::DONE)
+        Retrying::print(id, context)
     }
 }

@@ -5,17 +5,20 @@ use std::time::Duration;
 use meshwork::{Cancelled, Client, Error as MeshworkError};
 use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
+use meshwork_model::state::State;
 use meshwork_ops::change::{Action, Change, Outcome};
 use meshwork_ops::{OpError, Store};
 use tokio::time::Instant;
 
+use super::by_api;
 use crate::app::App;
 use crate::args::parsers;
-use crate::bulk::{Chosen, Verb};
-use crate::change::tell_outcome;
+use crate::bulk::{Chosen, Fits, Verb};
+use crate::change::{changed, tell_outcome};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::Out;
+use crate::scope::Params;
 
 /// Cancel jobs that wait or run; they end in error
 ///
@@ -41,7 +44,76 @@ pub(crate) struct Cancel {
     timeout: Duration,
 }
 
+/// Open jobs without a request to stop.
+const FITS: Fits = |status, is_stopping| status.is_some_and(|it| !it.is_final()) && !is_stopping;
+
 impl Cancel {
+    fn verb(&self) -> Verb {
+        Verb {
+            action: self.action(),
+            verb: "cancel",
+            done: "cancelled",
+            fits: FITS,
+        }
+    }
+
+    /// Runs the command by the API.
+    pub(super) async fn by_api(
+        &self,
+        context: &mut App,
+        params: Params,
+    ) -> Result<Exit, CommandError> {
+        if self.chosen.ids.is_empty() {
+            return self.chosen.by_api(context, params, self.verb()).await;
+        }
+        if self.children {
+            return Err(CommandError::usage(
+                "--children does not work with --api: `job list --parent ID` lists them",
+            ));
+        }
+        let (action, mut requests) = (self.action(), Vec::new());
+        for id in &self.chosen.ids {
+            requests.push(changed(context, params, id, action).await?);
+        }
+        let (until, mut exit) = (Instant::now() + self.timeout, Exit::DONE);
+        for (id, mut stopped) in self.chosen.ids.iter().zip(requests) {
+            if matches!(stopped, Ok(Outcome::Cancelling)) && !self.no_wait {
+                let left = until.saturating_duration_since(Instant::now());
+                let wait = self.wait_by_api(context, params, (id, left));
+                stopped = Box::pin(wait).await?;
+            }
+            exit = exit.or(tell_outcome(
+                &mut context.out,
+                id.as_str(),
+                action,
+                stopped,
+            )?);
+            context.out.flush()?;
+        }
+        Ok(exit)
+    }
+
+    async fn wait_by_api(
+        &self,
+        context: &App,
+        params: Params,
+        (id, left): (&JobId, Duration),
+    ) -> Result<Result<Outcome, OpError>, CommandError> {
+        match by_api::ended(context, by_api::of(id, params.of_job()), left).await {
+            Ok(job) if job.state == State::Cancelled.as_str() => Ok(Ok(Outcome::Cancelled)),
+            Ok(_) => Ok(Ok(Outcome::Ended)),
+            Err(error) if error.exit == Exit::NOT_ENDED => {
+                let late = MeshworkError::CancelTimeout {
+                    id: id.clone(),
+                    waited: self.timeout,
+                    worker: None,
+                };
+                Ok(Err(late.into()))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     pub(super) fn action(&self) -> Action {
         let force = self.force;
         Action::Cancel { force }
@@ -49,14 +121,8 @@ impl Cancel {
 
     pub(super) async fn run(&self, context: &mut App, store: &Store) -> Result<Exit, CommandError> {
         if self.chosen.ids.is_empty() {
-            let verb = Verb {
-                action: self.action(),
-                verb: "cancel",
-                done: "cancelled",
-                fits: Job::is_cancellable,
-            };
             // Jobs created after the start are not included.
-            return self.chosen.many(context, store, verb).await;
+            return self.chosen.many(context, store, self.verb()).await;
         }
         let (client, action) = (&store.client, self.action());
         // Requests to all jobs first, so that their workers cancel them at the same time.

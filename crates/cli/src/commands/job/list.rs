@@ -2,10 +2,7 @@
 
 use meshwork::MAX_TEXT_SCAN;
 use meshwork::view::JobSummary;
-use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
-use meshwork_model::state::Status;
-use meshwork_model::time;
 use meshwork_ops::Store;
 
 use crate::app::App;
@@ -14,8 +11,9 @@ use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::known_queue::need_in;
-use crate::listing::{Cursor, First, Rank};
+use crate::listing::{Cursor, First, Rank, Ranked};
 use crate::out::note;
+use crate::scope::Params;
 
 /// List jobs, the newest first
 ///
@@ -51,9 +49,9 @@ impl Sort {
     /// Returns the rank of a job; jobs without an end have none.
     fn rank(self) -> Rank {
         match self {
-            Self::Created => |_| None,
-            Self::Ended => ended,
-            Self::Duration => |job| Some(ended(job)?.saturating_sub(job.started_ms?)),
+            Self::Created => |_, _| None,
+            Self::Ended => |ended, _| ended,
+            Self::Duration => |ended, started| Some(ended?.saturating_sub(started?)),
         }
     }
 
@@ -67,27 +65,64 @@ impl Sort {
     }
 }
 
-/// Returns the time of a job's end, in milliseconds since 1970.
-fn ended(job: &Job) -> Option<u64> {
-    let is_ended = job.status().is_some_and(Status::is_final);
-    time::parse_iso(&job.updated_at).filter(|_| is_ended)
-}
-
 impl List {
     pub(super) async fn run(&self, context: &mut App, store: &Store) -> Result<Exit, CommandError> {
         let client = &store.client;
         need_in(context, store, self.select.queue()).await?;
         let mut filter = self.select.filter(store, false).await?;
         filter.parent = self.parent.clone();
-        let (limit, cursor) = (self.limit, self.cursor.clone());
+        let mut first = self.first()?;
+        let is_whole = first.scan(client, &filter).await?;
+        self.tell_more(&first);
+        if !is_whole {
+            note(format_args!(
+                "--text searched {MAX_TEXT_SCAN} jobs, and there are more: choose fewer by another option"
+            ));
+        }
+        let jobs = first.into_jobs();
+        let (states, number) = (client.states(&jobs).await?, store.context_number());
+        let rows = jobs.iter().zip(states);
+        let rows = rows.map(|(job, state)| JobSummary::new(job, state, number));
+        context.out.rows(rows)?;
+        Ok(Exit::DONE)
+    }
+
+    /// Runs the command by the API.
+    pub(super) async fn by_api(
+        &self,
+        context: &mut App,
+        params: Params,
+    ) -> Result<Exit, CommandError> {
+        let mut fields = self.select.params()?;
+        if let Some(parent) = &self.parent {
+            fields.insert("parent".to_owned(), parent.as_str().into());
+        }
+        let mut first = self.first()?;
+        let (jobs, _) = context
+            .pages::<JobSummary<'_>>("job.list", params.with(fields.into()), ("jobs", usize::MAX))
+            .await?;
+        let jobs = jobs.into_iter();
+        let chosen = jobs.filter(|job| self.select.has_tags(&job.about.tags));
+        chosen.for_each(|job| first.add(job));
+        self.tell_more(&first);
+        context.out.rows(first.into_jobs())?;
+        Ok(Exit::DONE)
+    }
+
+    /// Returns an empty list in the order of the options.
+    fn first<J: Ranked>(&self) -> Result<First<J>, CommandError> {
+        let cursor = self.cursor.clone();
         if cursor.is_some() && self.sort != Sort::Created {
             return Err(CommandError::usage(
                 "--cursor continues a list by creation: leave --sort out, or give a greater --limit",
             ));
         }
-        let order = (self.sort.rank(), limit as usize);
-        let first = First::find(client, &filter, order, cursor).await?;
-        let what = self.sort.first();
+        Ok(First::new((self.sort.rank(), self.limit as usize), cursor))
+    }
+
+    /// Says that there are more jobs.
+    fn tell_more<J: Ranked>(&self, first: &First<J>) {
+        let (what, limit) = (self.sort.first(), self.limit);
         match first.next().filter(|_| self.sort == Sort::Created) {
             Some(next) => note(format_args!(
                 "the {what} {limit}; there are more (--limit), or continue with --cursor {next}"
@@ -97,16 +132,5 @@ impl List {
             }
             None => {}
         }
-        if first.incomplete {
-            note(format_args!(
-                "--text searched {MAX_TEXT_SCAN} jobs, and there are more: choose fewer by another option"
-            ));
-        }
-        let (states, number) = (client.states(&first.jobs).await?, store.context_number());
-        let rows = first.jobs.iter().zip(states);
-        context
-            .out
-            .rows(rows.map(|(job, state)| JobSummary::new(job, state, number)))?;
-        Ok(Exit::DONE)
     }
 }

@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::follow;
 use crate::out::log_file::LogDirs;
 use crate::out::logs;
-use crate::out::logs::Which;
+pub(super) use crate::out::logs::{Streams, Which};
 use crate::whole_id::whole_id;
 
 /// Print the output of a job's last attempt: the last 64 KiB of stdout and of stderr
@@ -23,7 +23,7 @@ pub(crate) struct Logs {
     pub(super) id: JobId,
     /// Print new lines until the job has ended
     #[arg(short, long)]
-    follow: bool,
+    pub(super) follow: bool,
     /// Only stdout
     #[arg(long, conflicts_with = "stderr")]
     stdout: bool,
@@ -35,12 +35,17 @@ pub(crate) struct Logs {
 }
 
 impl Logs {
-    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let which = match (self.stdout, self.stderr) {
+    /// Returns the streams that are chosen.
+    pub(super) fn which(&self) -> Which {
+        match (self.stdout, self.stderr) {
             (true, _) => Which::Stdout,
             (_, true) => Which::Stderr,
             _ => Which::All,
-        };
+        }
+    }
+
+    pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+        let which = self.which();
         let client = context.client().await?;
         let id = whole_id(&client, &self.id).await?;
         if self.follow {

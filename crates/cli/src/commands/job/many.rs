@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use meshwork::JobChange;
-use meshwork_model::job::Job;
 use meshwork_model::name::JobId;
 use meshwork_model::route::Priority;
 use meshwork_model::state::Status;
@@ -15,10 +14,11 @@ use super::cancel::Cancel;
 use super::list::List;
 use crate::app::App;
 use crate::args::parsers;
-use crate::bulk::{Chosen, Verb};
-use crate::change::by_ids;
+use crate::bulk::{Chosen, Fits, Verb};
+use crate::change::{by_api, by_ids};
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::scope::Params;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum ManyCommand {
@@ -68,13 +68,13 @@ const DELETE: Verb = Verb {
     action: Action::Delete,
     verb: "delete",
     done: "deleted",
-    fits: |job| job.status() != Some(Status::Started),
+    fits: |status, _| status != Some(Status::Started),
 };
 
 /// Returns the words for a retry of jobs that a filter finds.
 fn retry(chosen: &Chosen) -> Verb {
-    let failed: fn(&Job) -> bool = |job| job.status() == Some(Status::Error);
-    let ended: fn(&Job) -> bool = |job| job.status().is_some_and(Status::is_final);
+    let failed: Fits = |status, _| status == Some(Status::Error);
+    let ended: Fits = |status, _| status.is_some_and(Status::is_final);
     Verb {
         action: Action::Retry,
         verb: "retry",
@@ -128,6 +128,18 @@ impl ManyCommand {
             Self::RunNow(now) => by_ids(app, store, &now.ids, Action::RunNow).await,
             Self::Set(set) => by_ids(app, store, &set.ids, set.action()).await,
             Self::Delete(chosen) => chosen.run(app, store, DELETE).await,
+        }
+    }
+
+    /// Runs the command by the API.
+    pub(super) async fn by_api(self, app: &mut App, params: Params) -> Result<Exit, CommandError> {
+        match self {
+            Self::List(list) => list.by_api(app, params).await,
+            Self::Cancel(cancel) => Box::pin(cancel.by_api(app, params)).await,
+            Self::Retry(chosen) => chosen.by_api(app, params, retry(&chosen)).await,
+            Self::RunNow(now) => by_api(app, params, &now.ids, Action::RunNow).await,
+            Self::Delete(chosen) => chosen.by_api(app, params, DELETE).await,
+            Self::Set(set) => by_api(app, params, &set.ids, set.action()).await,
         }
     }
 }

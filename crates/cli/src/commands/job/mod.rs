@@ -1,6 +1,7 @@
 //! `meshwork job`.
 
 mod approve;
+mod by_api;
 mod cancel;
 mod jsonl;
 mod jsonl_source;
@@ -43,6 +44,14 @@ pub(crate) struct Jobs {
 impl Jobs {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let Self { command, scope } = self;
+        if context.remote.is_some() {
+            let params = scope.params();
+            return match command {
+                JobCommand::One(one) => Box::pin(one.by_api(context, params)).await,
+                JobCommand::Many(many) => Box::pin(many.by_api(context, params)).await,
+                JobCommand::Schema(schema) => schema.run(&mut context.out),
+            };
+        }
         let mut command = match command {
             JobCommand::One(OneCommand::Enqueue(submit)) if scope.spread => {
                 return Box::pin(submit.run_spread(context, &scope.actor)).await;

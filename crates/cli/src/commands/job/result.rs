@@ -23,7 +23,7 @@ pub(crate) struct ResultOf {
     /// Wait until the job has ended, for at most this time [default: 7 days]
     #[arg(long, value_name = "DURATION", value_parser = parsers::wait, num_args = 0..=1, require_equals = true,
           default_missing_value = parsers::LONGEST_WAIT)]
-    wait: Option<Duration>,
+    pub(super) wait: Option<Duration>,
 }
 
 impl ResultOf {
@@ -39,9 +39,13 @@ impl ResultOf {
         }
         let state = client.states(std::slice::from_ref(&job)).await?;
         let state = state_of(&job, state.into_iter().next().flatten());
-        let message = format!("job {} has no result yet: it is {state}", job.id);
-        let error = CommandError::new(Exit::NOT_ENDED, message);
-        Err(error
-            .with_hint("--wait waits for its end; `meshwork job show` has the reason of its wait"))
+        Err(not_ended(&job.id, state))
     }
+}
+
+/// Returns the error of a job that has no result yet.
+pub(super) fn not_ended(id: &str, state: &str) -> CommandError {
+    let message = format!("job {id} has no result yet: it is {state}");
+    let error = CommandError::new(Exit::NOT_ENDED, message);
+    error.with_hint("--wait waits for its end; `meshwork job show` has the reason of its wait")
 }

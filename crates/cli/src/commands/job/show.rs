@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use meshwork::WaitReason;
-use meshwork::view::{JobView, WhyView};
-use meshwork_model::job::Job;
+use meshwork::view::{JobSourceView, JobView, WhyView};
 use meshwork_model::name::JobId;
 use meshwork_model::state::Status;
 use meshwork_model::time;
@@ -37,8 +36,8 @@ const MAX_SECTION: usize = 4096;
 struct Line<'a> {
     #[serde(flatten)]
     job: JobView<'a>,
-    script: String,
-    input: Option<String>,
+    script: &'a str,
+    input: Option<&'a str>,
     depends_on: &'a [String],
     /// Names for results of prerequisites, with their ids.
     input_names: &'a BTreeMap<String, String>,
@@ -114,67 +113,72 @@ impl Show {
         let client = context.client().await?;
         let job = client.status(&whole_id(&client, &self.id).await?).await?;
         let waits = client.why(&job).await?;
-        let Waits {
-            waits_for,
-            next_run_at,
-            held_by,
-            position,
-        } = Waits::of(&waits, context);
-        let state = job.state(next_run_at.is_some());
+        let is_delayed = |reason: &WaitReason| matches!(reason, WaitReason::Time { .. });
+        let state = job.state(waits.iter().any(is_delayed));
         let why = WhyView::new(&job, state, &waits, |queue| context.queue_name(queue));
-        let queue = job.queue.as_deref();
-        let queue = queue.map(|queue| context.queue_name(queue));
-        let out = &mut context.out;
-        if out.is_json() {
-            out.json(&Line {
-                job: JobView::new(&job, state, out.context),
-                script: shown(&job, &job.script),
-                input: job.input.as_deref().map(|input| shown(&job, input)),
-                depends_on: &job.depends_on,
-                input_names: &job.input_names,
-                on_failure: job.on_failure.as_deref(),
-                waits_for: &waits_for,
-                dependents: &job.dependents,
-                batch: job.batch.as_deref(),
-                callback: job.callback.as_deref(),
-                next_run_at,
-                held_by: &held_by,
-                reasons: &why.reasons,
-                waits: why.waits,
-                stop: job.stop.as_deref(),
-                lock: job.lock.as_deref(),
-            })?;
-            return Ok(Exit::DONE);
-        }
-        job_view::describe(&job, state, queue.as_deref(), out)?;
-        for awaited in &waits_for {
-            job_view::line("waits for", &awaited.to_string(), out)?;
-        }
-        if let Some((kind, batch)) = waits_for_batch(&job) {
-            let what = format!("batch {batch}, as its callback on {kind}");
-            job_view::line("waits for", &what, out)?;
-        }
-        if let Some(at) = next_run_at {
-            job_view::line("next run", &at, out)?;
-        }
-        for reason in &held_by {
-            job_view::line("held by", reason, out)?;
-        }
-        if let Some(position) = position {
-            job_view::line("position", &position, out)?;
-        }
-        let input = job.input.as_deref().unwrap_or_default();
-        section("script", &shown(&job, &job.script), out)?;
-        section("input", &shown(&job, input), out)?;
+        let view = JobView::new(&job, state, context.out.context);
         let output = job.output.as_deref().unwrap_or_default();
-        section("result", &String::from_utf8_lossy(output), out)?;
-        Ok(Exit::DONE)
+        print(context, (view, &JobSourceView::new(&job), &why), output)
     }
 }
 
-/// Returns bytes as text, with secrets of the job's environment masked.
-fn shown(job: &Job, bytes: &[u8]) -> String {
-    String::from_utf8_lossy(&job.env_vars.secrets().mask_bytes(bytes)).into_owned()
+/// Prints a job with its links and the reasons of its state.
+pub(super) fn print(
+    context: &mut App,
+    (job, source, why): (JobView<'_>, &JobSourceView<'_>, &WhyView<'_>),
+    output: &[u8],
+) -> Result<Exit, CommandError> {
+    let Waits {
+        waits_for,
+        next_run_at,
+        held_by,
+        position,
+    } = Waits::of(&why.waits, context);
+    let queue = job.about.queue.as_deref();
+    let queue = queue.map(|queue| context.queue_name(queue));
+    let out = &mut context.out;
+    if out.is_json() {
+        out.json(&Line {
+            job,
+            script: &source.script,
+            input: source.input.as_deref(),
+            depends_on: &source.depends_on,
+            input_names: &source.input_names,
+            on_failure: source.on_failure.as_deref(),
+            waits_for: &waits_for,
+            dependents: &source.dependents,
+            batch: source.batch.as_deref(),
+            callback: source.callback.as_deref(),
+            next_run_at,
+            held_by: &held_by,
+            reasons: &why.reasons,
+            waits: &why.waits,
+            stop: source.stop.as_deref(),
+            lock: source.lock.as_deref(),
+        })?;
+        return Ok(Exit::DONE);
+    }
+    job_view::describe(&job, source, queue.as_deref(), out)?;
+    for awaited in &waits_for {
+        job_view::line("waits for", &awaited.to_string(), out)?;
+    }
+    if let Some((kind, batch)) = waits_for_batch(&job, source) {
+        let what = format!("batch {batch}, as its callback on {kind}");
+        job_view::line("waits for", &what, out)?;
+    }
+    if let Some(at) = next_run_at {
+        job_view::line("next run", &at, out)?;
+    }
+    for reason in &held_by {
+        job_view::line("held by", reason, out)?;
+    }
+    if let Some(position) = position {
+        job_view::line("position", &position, out)?;
+    }
+    section("script", &source.script, out)?;
+    section("input", source.input.as_deref().unwrap_or_default(), out)?;
+    section("result", &String::from_utf8_lossy(output), out)?;
+    Ok(Exit::DONE)
 }
 
 /// Prints the first part of a text with a heading, if it is not empty.
@@ -192,7 +196,11 @@ fn section(name: &str, text: &str, out: &mut Out) -> Result<(), OutError> {
 }
 
 /// Returns the batch of a callback, and its event.
-fn waits_for_batch(job: &Job) -> Option<(&str, &str)> {
-    let waits = job.status() == Some(Status::WaitingForPrerequisites);
-    job.callback.as_deref().filter(|_| waits)?.split_once(' ')
+fn waits_for_batch<'a>(
+    job: &JobView<'_>,
+    source: &'a JobSourceView<'_>,
+) -> Option<(&'a str, &'a str)> {
+    let waits = job.status == Status::WaitingForPrerequisites.as_str();
+    let callback = source.callback.as_deref().filter(|_| waits);
+    callback?.split_once(' ')
 }

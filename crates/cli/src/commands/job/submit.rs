@@ -41,27 +41,27 @@ pub(crate) struct Submit {
     args: Vec<String>,
     /// Many jobs: a file with a JSON object per line, as {"script": "result = 1", "type": "python"}; - is stdin
     #[arg(long, value_name = "FILE", conflicts_with_all = ["id", "input", "check"])]
-    jsonl: Option<PathBuf>,
+    pub(super) jsonl: Option<PathBuf>,
     #[command(flatten)]
     job_args: JobArgs,
     #[command(flatten)]
-    timing: TimingArgs,
+    pub(super) timing: TimingArgs,
     #[command(flatten)]
     given: TargetArgs,
     #[command(flatten)]
-    routing: Routing,
+    pub(super) routing: Routing,
     #[command(flatten)]
-    check_worker: WorkerCheck,
+    pub(super) check_worker: WorkerCheck,
     /// Open batch of the job
     #[arg(long, value_name = "BATCH", help_heading = "Job")]
     batch: Option<BatchId>,
     /// Wait until the job has ended, for at most this time [default: 7 days], and print its result
     #[arg(long, value_name = "DURATION", value_parser = parsers::wait, num_args = 0..=1, require_equals = true,
           default_missing_value = parsers::LONGEST_WAIT, conflicts_with = "jsonl", help_heading = "Job")]
-    wait: Option<Duration>,
+    pub(super) wait: Option<Duration>,
     /// Id of the job [default: a new one]
     #[arg(long, value_parser = parsers::new_job_id, help_heading = "Job")]
-    id: Option<JobId>,
+    pub(super) id: Option<JobId>,
 }
 
 #[derive(Debug, Serialize)]
@@ -83,7 +83,7 @@ fn payload(text: &str) -> Result<String, String> {
 
 impl Submit {
     /// Returns the script, or the payload in its place; none with --jsonl alone.
-    fn script(&self) -> Result<Option<Script>, CommandError> {
+    pub(super) fn script(&self) -> Result<Option<Script>, CommandError> {
         let script_type = self.job_args.script_type.clone();
         if let (Some(payload), Some(script_type)) = (&self.payload, &script_type) {
             return Ok(Some(Script {
@@ -164,18 +164,7 @@ impl Submit {
             let ended = wait_for_job(&client, &id, patience).await?;
             return single::print_end(&ended, &mut context.out);
         }
-        if context.out.is_json() {
-            let id = id.as_str();
-            context.out.json(&Submitted { id, kept, warnings })?;
-        } else {
-            if kept {
-                note(format_args!(
-                    "job {id} has the unique name already; the new job was not stored"
-                ));
-            }
-            context.out.line(&id)?;
-        }
-        Ok(Exit::DONE)
+        print(context, &id, (kept, warnings))
     }
 
     /// Returns the defaults for all lines of a file.
@@ -191,7 +180,7 @@ impl Submit {
         }
     }
 
-    async fn request(self, script: &Script) -> Result<JobRequest, CommandError> {
+    pub(super) async fn request(self, script: &Script) -> Result<JobRequest, CommandError> {
         let request = self.job_args.checked(script).await?;
         let request = self.timing.add_to(request, &self.timing.zone()?)?;
         let path = self.script.unwrap_or_default();
@@ -204,4 +193,24 @@ impl Submit {
         }
         Ok(self.routing.bind(request, None))
     }
+}
+
+/// Prints the id of a job. `kept`: it is that of an earlier job with the unique name.
+pub(super) fn print(
+    context: &mut App,
+    id: &JobId,
+    (kept, warnings): (bool, Vec<String>),
+) -> Result<Exit, CommandError> {
+    if context.out.is_json() {
+        let id = id.as_str();
+        context.out.json(&Submitted { id, kept, warnings })?;
+        return Ok(Exit::DONE);
+    }
+    if kept {
+        note(format_args!(
+            "job {id} has the unique name already; the new job was not stored"
+        ));
+    }
+    context.out.line(id)?;
+    Ok(Exit::DONE)
 }

@@ -21,7 +21,7 @@ pub(crate) struct Wait {
     pub(super) id: JobId,
     /// Longest wait, in seconds; the job continues after that [default: 7 days]
     #[arg(long, value_name = "DURATION", value_parser = parsers::wait, allow_hyphen_values = true)]
-    timeout: Option<Duration>,
+    pub(super) timeout: Option<Duration>,
 }
 
 impl Wait {

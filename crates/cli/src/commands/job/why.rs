@@ -27,14 +27,19 @@ impl Why {
         let waits = client.why(&job).await?;
         let why = WhyView::new(&job, state, &waits, |queue| context.queue_name(queue));
         let why = why.skipped(client.why_skipped(&job).await?);
-        if context.out.is_json() {
-            context.out.json(&why)?;
-            return Ok(Exit::DONE);
-        }
-        for reason in &why.reasons {
-            let text = format!("{} {}: {reason}", why.id, why.state);
-            context.out.line(printable(&text))?;
-        }
-        Ok(Exit::DONE)
+        print(context, &why)
     }
+}
+
+/// Prints the reasons of a job's state.
+pub(super) fn print(context: &mut App, why: &WhyView<'_>) -> Result<Exit, CommandError> {
+    if context.out.is_json() {
+        context.out.json(why)?;
+        return Ok(Exit::DONE);
+    }
+    for reason in &why.reasons {
+        let text = format!("{} {}: {reason}", why.id, why.state);
+        context.out.line(printable(&text))?;
+    }
+    Ok(Exit::DONE)
 }

@@ -1,11 +1,12 @@
 //! `meshwork queue limit`.
 
-use meshwork::Settings;
+use std::collections::BTreeSet;
+
 use meshwork_broker::MAX_QUEUE_LIMIT;
 use meshwork_model::queue::{MAX_CONCURRENCY, MAX_PAYLOAD, QueueSetting, Rate};
 use meshwork_model::sandbox::Limit;
 
-use super::line::{Line, print};
+use super::line::{DEFAULT, Line, print};
 use super::{Queue, UsageError};
 use crate::app::App;
 use crate::args::parsers;
@@ -13,9 +14,6 @@ use crate::args::sandbox::JobSandboxArgs;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::known_queue::{need, refuse_unknown};
-
-/// Name for the default of all queues without a limit of their own.
-const DEFAULT: &str = "default";
 
 /// Show, set and remove limits of waiting jobs, concurrent jobs, rates and sizes
 #[derive(Debug, Clone, clap::Subcommand)]
@@ -36,12 +34,12 @@ pub(crate) enum LimitCommand {
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Set {
     #[command(flatten)]
-    queue: Queue,
+    pub(super) queue: Queue,
     /// Greatest number of waiting jobs in the list; 0 refuses all. The queue name `default` sets the limit of all lists
     /// without their own
     #[arg(value_name = "N", allow_hyphen_values = true,
           value_parser = parsers::whole::<u64>(0..=MAX_QUEUE_LIMIT))]
-    length: Option<u64>,
+    pub(super) length: Option<u64>,
     /// Greatest number of concurrent jobs
     #[arg(long, value_name = "N", allow_hyphen_values = true,
           value_parser = parsers::whole::<u64>(1..=MAX_CONCURRENCY))]
@@ -67,7 +65,7 @@ pub(crate) struct Set {
     sandbox: JobSandboxArgs,
     /// Set the limits although the queue does not exist yet
     #[arg(long)]
-    create: bool,
+    pub(super) create: bool,
     /// With --spread: keep new jobs in one part, so that the limits hold exactly
     #[arg(long, requires = "spread")]
     pub(super) exact: bool,
@@ -79,7 +77,7 @@ pub(crate) struct Set {
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Remove {
     #[command(flatten)]
-    queue: Queue,
+    pub(super) queue: Queue,
     /// Remove the limit of waiting jobs; the default applies then
     #[arg(long)]
     length: bool,
@@ -131,21 +129,23 @@ impl Set {
         &self.queue.name
     }
 
-    pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let some = |set: bool, setting| set.then_some(setting);
-        let settings: Vec<_> = [
+    /// Returns the settings, without the length.
+    pub(super) fn settings(&self) -> Vec<QueueSetting> {
+        let named = [
             self.concurrency.map(|n| QueueSetting::Concurrency(Some(n))),
             self.rate.map(|rate| QueueSetting::Rate(Some(rate))),
             self.key_concurrency
                 .map(|n| QueueSetting::KeyConcurrency(Some(n))),
             self.key_rate.map(|rate| QueueSetting::KeyRate(Some(rate))),
             self.payload.map(|n| QueueSetting::Payload(Some(n))),
-            some(self.fair, QueueSetting::Fair(true)),
-        ]
-        .into_iter()
-        .flatten()
-        .chain(self.sandbox.queue_settings())
-        .collect();
+            self.fair.then_some(QueueSetting::Fair(true)),
+        ];
+        let named = named.into_iter().flatten();
+        named.chain(self.sandbox.queue_settings()).collect()
+    }
+
+    pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+        let settings = self.settings();
         if self.length.is_none() && settings.is_empty() {
             return Err(UsageError::Nothing.into());
         }
@@ -159,7 +159,8 @@ impl Set {
 }
 
 impl Remove {
-    async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+    /// Returns the length and the settings that are removed.
+    pub(super) fn settings(&self) -> (Option<Option<u64>>, Vec<QueueSetting>) {
         let named = [
             (self.concurrency, QueueSetting::Concurrency(None)),
             (self.rate, QueueSetting::Rate(None)),
@@ -175,16 +176,20 @@ impl Remove {
         let all = !self.length && named.iter().all(|(is, _)| !is);
         // The default is a length only.
         let settings = self.queue.name != DEFAULT;
-        if settings {
-            let list = self.queue.list(&context.keys())?;
-            need(context, &context.client().await?, &list).await?;
-        }
         let gone = named
             .into_iter()
             .filter(|(is, _)| *is || (all && settings))
             .map(|(_, setting)| setting);
-        let length = (self.length || all).then_some(None);
-        change(context, &self.queue, length, &gone.collect::<Vec<_>>()).await
+        ((self.length || all).then_some(None), gone.collect())
+    }
+
+    async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+        if self.queue.name != DEFAULT {
+            let list = self.queue.list(&context.keys())?;
+            need(context, &context.client().await?, &list).await?;
+        }
+        let (length, gone) = self.settings();
+        change(context, &self.queue, length, &gone).await
     }
 }
 
@@ -210,16 +215,7 @@ async fn change(
         client.set_max_length(list.as_deref(), length).await?;
     }
     let set = client.settings().await?;
-    print(context, &line(context, &set, list.as_deref()))
-}
-
-/// Returns the printed form of the settings of a list, or of the default.
-fn line<'a>(context: &App, set: &'a Settings, list: Option<&'a str>) -> Line<'a> {
-    let Some(list) = list else {
-        return Line::new(context, DEFAULT, set.limits.default, None);
-    };
-    let own = set.limits.queues.get(list).copied();
-    Line::new(context, list, own, set.of(list))
+    print(context, &Line::of(context, name, &set))
 }
 
 async fn show(context: &mut App, queue: Option<Queue>) -> Result<Exit, CommandError> {
@@ -233,15 +229,14 @@ async fn show(context: &mut App, queue: Option<Queue>) -> Result<Exit, CommandEr
     }
     let set = client.settings().await?;
     if queue.is_some() {
-        return print(context, &line(context, &set, list.as_deref()));
+        let name = list.as_deref().unwrap_or(DEFAULT);
+        return print(context, &Line::of(context, name, &set));
     }
-    let default = set.limits.default.map(|_| line(context, &set, None));
+    let default = set.limits.default.map(|_| DEFAULT);
     let lists = set.limits.queues.keys().chain(set.queues.keys());
-    let lists: std::collections::BTreeSet<_> = lists.collect();
-    let lines = lists
-        .into_iter()
-        .map(|list| line(context, &set, Some(list)));
-    let lines: Vec<_> = default.into_iter().chain(lines).collect();
+    let lists: BTreeSet<_> = lists.map(String::as_str).collect();
+    let lines = default.into_iter().chain(lists);
+    let lines: Vec<_> = lines.map(|list| Line::of(context, list, &set)).collect();
     context.out.rows(lines)?;
     Ok(Exit::DONE)
 }

@@ -1,7 +1,7 @@
 //! Printed form of a queue's settings, the same for all commands.
 
+use meshwork::Settings;
 use meshwork::view::QueueSettingsView;
-use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::queue::QueueSettings;
 use serde::Serialize;
 
@@ -33,15 +33,13 @@ pub(super) struct Set {
 }
 
 impl Set {
-    pub(super) fn new(list: &str, set: Option<&QueueSettings>) -> Self {
-        let view = QueueSettingsView::new(list, set);
+    pub(super) fn new(view: QueueSettingsView) -> Self {
         let states = [(view.paused, "paused"), (view.draining, "draining")];
         let states = states.into_iter().filter(|(is, _)| *is);
         let states = states.map(|(_, word)| word.to_owned());
         let weights = view.weights.iter();
         let weights = weights.map(|(key, weight)| format!("weight {weight} of {key}"));
-        let set = set.filter(|_| JobKeys::without_priority(list) == list);
-        let limits = set.into_iter().flat_map(QueueSettings::limits);
+        let limits = QueueSettings::from(&view).limits();
         let words: Vec<_> = states.chain(limits).chain(weights).collect();
         let words = words.join(", ");
         Self { view, words }
@@ -58,16 +56,29 @@ impl<'a> Line<'a> {
         context: &App,
         queue: &'a str,
         limit: Option<u64>,
-        set: Option<&QueueSettings>,
+        set: QueueSettingsView,
     ) -> Self {
         Self {
             queue,
             name: context.queue_name(queue),
             limit,
-            set: Set::new(queue, set),
+            set: Set::new(set),
         }
     }
+
+    /// Returns the settings of a list, or of the default, as they are in a store.
+    pub(super) fn of(context: &App, queue: &'a str, set: &Settings) -> Self {
+        let limit = match queue {
+            DEFAULT => set.limits.default,
+            list => set.limits.queues.get(list).copied(),
+        };
+        let view = QueueSettingsView::new(queue, set.of(queue).filter(|_| queue != DEFAULT));
+        Self::new(context, queue, limit, view)
+    }
 }
+
+/// Name of the default of all queues without a limit of their own.
+pub(super) const DEFAULT: &str = "default";
 
 impl Row for Line<'_> {
     fn columns() -> Vec<Column> {

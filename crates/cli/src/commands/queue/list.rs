@@ -37,22 +37,24 @@ impl List {
         let settings = broker.or_nothing(broker.settings().await);
         let settings = settings.map_err(meshwork::Error::from)?;
         let queues = queue::listed(found.iter().map(QueueView::from).collect(), &settings);
-        let line = |queue: &QueueView| {
-            let list = queue.queue.as_str();
-            match queue.legacy {
-                true => (context.queue_name(list), "legacy".to_owned()),
-                false => {
-                    let set = Set::new(list, settings.of(list));
-                    (context.queue_name(list), set.words().to_owned())
-                }
-            }
-        };
-        let words: Vec<_> = queues.iter().map(line).collect();
-        let lines = queues.iter().zip(words);
-        let lines = lines.map(|(queue, (name, set))| Line { queue, name, set });
-        context.out.rows(lines)?;
-        Ok(Exit::DONE)
+        print(context, &queues)
     }
+}
+
+/// Prints queues with their settings.
+pub(super) fn print(context: &mut App, queues: &[QueueView]) -> Result<Exit, CommandError> {
+    let words = |queue: &QueueView| {
+        let set = match queue.legacy {
+            true => "legacy".to_owned(),
+            false => Set::new(queue.settings.clone()).words().to_owned(),
+        };
+        (context.queue_name(&queue.queue), set)
+    };
+    let words: Vec<_> = queues.iter().map(words).collect();
+    let lines = queues.iter().zip(words);
+    let lines = lines.map(|(queue, (name, set))| Line { queue, name, set });
+    context.out.rows(lines)?;
+    Ok(Exit::DONE)
 }
 
 impl Row for Line<'_> {

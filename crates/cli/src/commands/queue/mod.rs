@@ -1,6 +1,7 @@
 //! `meshwork queue`.
 
 mod alert;
+mod by_api;
 mod limit;
 mod line;
 mod list;
@@ -86,6 +87,9 @@ impl From<UsageError> for CommandError {
 impl Queues {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let Self { command, scope } = self;
+        if context.remote.is_some() {
+            return Box::pin(command.by_api(context, &scope.params())).await;
+        }
         let needs = command.needs();
         if scope.spread && !matches!(command, QueueCommand::Spread(_)) {
             command.prepare(context, &scope.actor).await?;

@@ -21,13 +21,13 @@ use crate::out::note;
 
 /// One queue or all.
 #[derive(Debug, Clone, clap::Args)]
-struct Which {
+pub(super) struct Which {
     /// Name of the queue, as `queue list` shows it, or its key
     #[arg(value_name = "QUEUE", required_unless_present = "all")]
-    queue: Option<String>,
+    pub(super) queue: Option<String>,
     /// All queues that have jobs or workers
     #[arg(long, conflicts_with = "queue")]
-    all: bool,
+    pub(super) all: bool,
     /// Do not ask for confirmation of --all
     #[arg(short, long, requires = "all")]
     yes: bool,
@@ -39,17 +39,17 @@ struct Which {
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Pause {
     #[command(flatten)]
-    which: Which,
+    pub(super) which: Which,
     /// Pause the queue although it does not exist yet
     #[arg(long)]
-    create: bool,
+    pub(super) create: bool,
 }
 
 /// End a pause, and a drain
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Resume {
     #[command(flatten)]
-    which: Which,
+    pub(super) which: Which,
 }
 
 /// Refuse new jobs, and wait until the queue has run its jobs
@@ -62,14 +62,14 @@ pub(crate) struct Drain {
     pub(super) queue: Queue,
     /// Drain the queue although it does not exist yet
     #[arg(long)]
-    create: bool,
+    pub(super) create: bool,
     /// Do not wait until the queue is empty
     #[arg(long)]
-    no_wait: bool,
+    pub(super) no_wait: bool,
     /// Longest wait until the queue is empty
     #[arg(long, value_name = "DURATION", default_value = "3600", value_parser = parsers::wait,
           allow_hyphen_values = true, conflicts_with = "no_wait")]
-    timeout: Duration,
+    pub(super) timeout: Duration,
 }
 
 #[derive(Debug, Serialize)]
@@ -97,15 +97,20 @@ impl Which {
         let queues = queues.iter().filter(|info| !info.legacy);
         let queues = queues.map(|info| JobKeys::without_priority(&info.queue).to_owned());
         let queues: BTreeSet<_> = queues.collect();
-        if queues.is_empty() {
-            note("there is no queue");
-        } else {
-            confirm(
-                &format!("to {verb} {}", counted(queues.len(), "queue")),
-                self.yes,
-            )?;
-        }
+        self.confirm(verb, queues.len())?;
         Ok(queues.into_iter().collect())
+    }
+
+    /// Returns without an error if the user confirms a change of all queues, of which there are this many.
+    pub(super) fn confirm(&self, verb: &str, count: usize) -> Result<(), CommandError> {
+        match count {
+            _ if self.queue.is_some() => Ok(()),
+            0 => {
+                note("there is no queue");
+                Ok(())
+            }
+            _ => confirm(&format!("to {verb} {}", counted(count, "queue")), self.yes),
+        }
     }
 }
 
@@ -177,9 +182,7 @@ impl Drain {
                 .of(&list)
                 .is_some_and(|set| set.paused)
             {
-                note(format_args!(
-                    "{name} is paused: its waiting jobs start after `queue resume`, which also ends the drain"
-                ));
+                note(paused(&name));
             }
             let mut last = None;
             let progress = |depth: &QueueDepth| {
@@ -187,37 +190,59 @@ impl Drain {
                     note(words(depth));
                 }
             };
-            let how = format!(
-                "{name} takes no new jobs: `meshwork queue drain {name}` waits again, `meshwork queue resume {name}` ends the drain"
-            );
+            let how = goes_on(&name);
             let drained = client.drain(&list, self.timeout, progress);
             Interrupt::listen_quietly()?.or_detach(drained, how).await?
         };
-        if context.out.is_json() {
-            context.out.json(&Depth {
-                queue: &list,
-                waiting: depth.waiting,
-                set_aside: depth.set_aside,
-                running: depth.running,
-                retrying: depth.retrying,
-                delayed: depth.delayed,
-            })?;
-        } else if depth.is_empty() {
-            let later = match depth.delayed {
-                0 => String::new(),
-                n => format!(", but for {n} that wait for their time"),
-            };
-            context.out.line(format_args!("{name} is empty{later}"))?;
-        } else {
-            context
-                .out
-                .line(format_args!("{name} takes no new jobs; {}", words(&depth)))?;
-        }
-        Ok(Exit::DONE)
+        tell_depth(context, &list, &depth)
     }
 }
 
-fn words(depth: &QueueDepth) -> String {
+/// Prints the depth of a queue that drains.
+pub(super) fn tell_depth(
+    context: &mut App,
+    list: &str,
+    depth: &QueueDepth,
+) -> Result<Exit, CommandError> {
+    let name = context.queue_name(list);
+    if context.out.is_json() {
+        context.out.json(&Depth {
+            queue: list,
+            waiting: depth.waiting,
+            set_aside: depth.set_aside,
+            running: depth.running,
+            retrying: depth.retrying,
+            delayed: depth.delayed,
+        })?;
+    } else if depth.is_empty() {
+        let later = match depth.delayed {
+            0 => String::new(),
+            n => format!(", but for {n} that wait for their time"),
+        };
+        context.out.line(format_args!("{name} is empty{later}"))?;
+    } else {
+        context
+            .out
+            .line(format_args!("{name} takes no new jobs; {}", words(depth)))?;
+    }
+    Ok(Exit::DONE)
+}
+
+/// Says why a paused queue does not become empty.
+pub(super) fn paused(name: &str) -> String {
+    format!(
+        "{name} is paused: its waiting jobs start after `queue resume`, which also ends the drain"
+    )
+}
+
+/// Says how to go on after an interrupted wait.
+pub(super) fn goes_on(name: &str) -> String {
+    format!(
+        "{name} takes no new jobs: `meshwork queue drain {name}` waits again, `meshwork queue resume {name}` ends the drain"
+    )
+}
+
+pub(super) fn words(depth: &QueueDepth) -> String {
     let QueueDepth {
         waiting,
         set_aside,
@@ -235,7 +260,5 @@ fn words(depth: &QueueDepth) -> String {
 async fn tell(context: &mut App, client: &Client, list: &str) -> Result<Exit, CommandError> {
     let set = client.settings().await?;
     let list = JobKeys::without_priority(list);
-    let limit = set.limits.queues.get(list).copied();
-    let line = Line::new(context, list, limit, set.of(list));
-    print(context, &line)
+    print(context, &Line::of(context, list, &set))
 }

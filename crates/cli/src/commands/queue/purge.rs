@@ -22,10 +22,10 @@ pub(crate) struct Purge {
     pub(super) queue: Queue,
     /// Do not ask for confirmation
     #[arg(short, long)]
-    yes: bool,
+    pub(super) yes: bool,
     /// Print the number of jobs only
     #[arg(long)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -42,16 +42,7 @@ impl Purge {
         need(context, &client, &queue).await?;
         let count = client.purgeable(&queue).await?;
         if self.dry_run {
-            match context.out.is_json() {
-                true => context.out.json(&Purgeable {
-                    queue: &queue,
-                    purgeable: count,
-                })?,
-                false => context
-                    .out
-                    .line(format_args!("{name} {}", counted(count, "job")))?,
-            }
-            return Ok(Exit::DONE);
+            return tell_count(context, &queue, count);
         }
         if count == 0 {
             note(format_args!("nothing waits in {name}"));
@@ -78,4 +69,19 @@ impl Purge {
         note(format_args!("{} deleted", counted(deleted, "job")));
         Ok(Exit::DONE)
     }
+}
+
+/// Prints the number of jobs that would be deleted.
+pub(super) fn tell_count(
+    context: &mut App,
+    queue: &str,
+    purgeable: usize,
+) -> Result<Exit, CommandError> {
+    if context.out.is_json() {
+        context.out.json(&Purgeable { queue, purgeable })?;
+    } else {
+        let (name, count) = (context.queue_name(queue), counted(purgeable, "job"));
+        context.out.line(format_args!("{name} {count}"))?;
+    }
+    Ok(Exit::DONE)
 }

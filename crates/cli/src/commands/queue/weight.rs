@@ -21,11 +21,11 @@ pub(crate) struct Weight {
     pub(super) queue: Queue,
     /// Concurrency key
     #[arg(value_name = "KEY")]
-    key: String,
+    pub(super) key: String,
     /// Weight, 1 to 100; 1 removes the setting
     #[arg(value_name = "N", allow_hyphen_values = true,
           value_parser = parsers::whole::<u64>(1..=MAX_WEIGHT))]
-    weight: u64,
+    pub(super) weight: u64,
 }
 
 impl Weight {
@@ -40,8 +40,6 @@ impl Weight {
         context.record_in_audit("limit queue", list).await?;
         client.update_queue(list, &change).await?;
         let set = client.settings().await?;
-        let limit = set.limits.queues.get(list).copied();
-        let line = Line::new(context, list, limit, set.of(list));
-        print(context, &line)
+        print(context, &Line::of(context, list, &set))
     }
 }

@@ -3,22 +3,28 @@
 use std::path::PathBuf;
 
 use meshwork::flow::{self, FlowTimes};
-use meshwork::{NewSchedule, Scheduled};
+use meshwork::view::ScheduleView;
+use meshwork::{Error, JobRequest, NewSchedule};
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::name::ScheduleName;
 use meshwork_model::schedule::policy::{CatchUp, Overlap};
 use meshwork_model::schedule::timing::{Recurrence, Timing};
 use meshwork_model::schedule::wall_time::Direction;
 use meshwork_model::schedule::zone::Zone;
+use meshwork_model::time::iso;
 use meshwork_ops::warnings;
-use serde::Serialize;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::FlowScope;
+use super::view::next;
 use crate::app::App;
 use crate::args::moment::{self, Moment};
 use crate::args::script::{Script, is_flow};
+use crate::commands::batch::written;
 use crate::commands::flow::place::fill;
-use crate::ephemeral_worker::WorkerCheck;
+use crate::ephemeral_worker::{WorkerCheck, required};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::job_args::{JobArgs, TargetArgs, has_job_options};
@@ -102,6 +108,15 @@ struct Line<'a> {
     warnings: Vec<String>,
 }
 
+/// A schedule that was added.
+#[derive(Deserialize)]
+struct Added {
+    #[serde(flatten)]
+    schedule: ScheduleView,
+    #[serde(default)]
+    warnings: Vec<String>,
+}
+
 impl Add {
     /// Returns the time zone of the schedule. Words are of the local zone, as people mean them; expressions are of UTC, as
     /// in a file that several hosts use.
@@ -122,6 +137,11 @@ impl Add {
         context: &mut App,
     ) -> Result<Exit, CommandError> {
         let of_flows = self.job_args.script_type.is_none() && is_flow(&self.script);
+        if of_flows && context.remote.is_some() {
+            return Err(CommandError::usage(
+                "a schedule of a flow is added where the store is: leave --api out",
+            ));
+        }
         if of_flows {
             return self.add_flow(scope, context).await;
         }
@@ -136,6 +156,9 @@ impl Add {
         let job = self.job_args.checked(&script).await?;
         let job = self.timing.add_to(job, &zone)?;
         let job = self.given.clone().add_to(job, &self.script)?;
+        if context.remote.is_some() {
+            return self.by_api((&rhythm, &zone), job, context).await;
+        }
         let route = job.destination().clone();
         let mut request = NewSchedule::new(rhythm, job)
             .in_zone(zone.clone())
@@ -158,9 +181,51 @@ impl Add {
                 false
             }
         };
-        let there = schedule.show().await?;
+        let there = ScheduleView::from(&schedule.show().await?);
         let added = (replaced, warnings);
         tell(&there, added, self.is_in_words(), context)
+    }
+
+    /// Adds a schedule by the API.
+    async fn by_api(
+        &self,
+        (rhythm, zone): (&Recurrence, &Zone),
+        job: JobRequest,
+        context: &mut App,
+    ) -> Result<Exit, CommandError> {
+        if self.check_worker.is_required() {
+            return Err(required());
+        }
+        let name = json!({"name": self.name});
+        let found: Result<IgnoredAny, _> = context.call("schedule.get", &name).await;
+        let replaced = match found {
+            Ok(_) if !self.replace => {
+                let name = self.name.parse().map_err(CommandError::usage)?;
+                return Err(Error::ScheduleExists { name }.into());
+            }
+            Ok(_) => true,
+            Err(error) if error.exit == Exit::NO_JOB => false,
+            Err(error) => return Err(error),
+        };
+        let mut job = written(job)?;
+        job.remove("id");
+        let (start, end) = self.bounds(zone)?;
+        let text = rhythm.to_string();
+        let every = text.strip_prefix("@every ");
+        let params = json!({
+            "name": self.name,
+            "cron": every.is_none().then_some(&text),
+            "every": every,
+            "zone": zone.to_string(),
+            "start_at": start.map(iso),
+            "end_at": end.map(iso),
+            "catch_up": self.catch_up.to_string(),
+            "overlap": self.overlap.to_string(),
+            "job": job,
+        });
+        let Added { schedule, warnings } = context.call("schedule.put", &params).await?;
+        warn(&warnings);
+        tell(&schedule, (replaced, warnings), self.is_in_words(), context)
     }
 
     /// Adds a schedule of a flow to a context.
@@ -189,7 +254,10 @@ impl Add {
         let warnings = warnings::of_plan(Some((&client, handle.id())), &plan).await?;
         warn(&warnings);
         match session.client().scheduled(&name).await? {
-            Some(there) => tell(&there, (replaced, warnings), self.is_in_words(), context),
+            Some(there) => {
+                let (there, added) = (ScheduleView::from(&there), (replaced, warnings));
+                tell(&there, added, self.is_in_words(), context)
+            }
             // Another client has removed it meanwhile.
             None => Ok(Exit::DONE),
         }
@@ -219,13 +287,12 @@ impl Add {
 
 /// Prints the name of a new schedule, and its first slot.
 fn tell(
-    there: &Scheduled,
+    there: &ScheduleView,
     (replaced, warnings): (bool, Vec<String>),
     in_words: bool,
     context: &mut App,
 ) -> Result<Exit, CommandError> {
-    let name = there.name.as_str();
-    let next_at = there.next.map(meshwork_model::time::iso);
+    let (name, next_at) = (there.name.as_str(), there.next_at.clone());
     if context.out.is_json() {
         context.out.json(&Line {
             name,
@@ -236,14 +303,11 @@ fn tell(
         return Ok(Exit::DONE);
     }
     let word = if replaced { "replaced" } else { "added" };
-    let timing = there.schedule.as_ref().ok().map(|it| &it.timing);
-    let timing = timing.filter(|_| in_words);
-    let next = match (timing, there.next) {
-        (Some(timing), Some(next)) => Some(timing.zone.show(next)),
-        _ => next_at,
-    };
+    let next = next(there).filter(|_| in_words).cloned().or(next_at);
     let next = next.unwrap_or_else(|| "paused".to_owned());
-    let meant = timing.map(|timing| format!(" as '{}' in {}", timing.rhythm, timing.zone));
+    let rhythm = there.rhythm.as_ref().zip(there.zone.as_ref());
+    let meant = rhythm.filter(|_| in_words);
+    let meant = meant.map(|(rhythm, zone)| format!(" as '{rhythm}' in {zone}"));
     let meant = meant.unwrap_or_default();
     context
         .out

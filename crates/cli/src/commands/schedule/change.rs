@@ -2,6 +2,8 @@
 
 use meshwork::ScheduleHandle;
 use serde::Serialize;
+use serde_json::json;
+use serde_json::value::RawValue;
 
 use super::FlowScope;
 use crate::app::App;
@@ -34,15 +36,22 @@ impl Names {
     ) -> Result<Exit, CommandError> {
         let mut exit = Exit::DONE;
         for name in &self.names {
-            let client = scope.client(name, Some(verb), context).await?;
-            let result = match act(&client.schedule(name)?).await {
+            let changed = match context.remote {
+                Some(_) => by_api(context, verb, name).await,
+                None => {
+                    let client = scope.client(name, Some(verb), context).await?;
+                    let changed = act(&client.schedule(name)?).await;
+                    changed.map_err(CommandError::from)
+                }
+            };
+            let result = match changed {
                 Ok(()) => word,
-                Err(error @ meshwork::Error::NoSchedule { .. }) => {
+                Err(error) if error.exit == Exit::NO_JOB => {
                     note(format_args!("error: {error}"));
                     exit = exit.or(Exit::NO_JOB);
                     "missing"
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             };
             if context.out.is_json() {
                 context.out.json(&Line { name, result })?;
@@ -52,4 +61,13 @@ impl Names {
         }
         Ok(exit)
     }
+}
+
+async fn by_api(context: &App, verb: &str, name: &str) -> Result<(), CommandError> {
+    let method = match verb {
+        "remove" => "schedule.delete".to_owned(),
+        verb => format!("schedule.{verb}"),
+    };
+    let _: Box<RawValue> = context.call(&method, &json!({"name": name})).await?;
+    Ok(())
 }

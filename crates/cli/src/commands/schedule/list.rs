@@ -7,9 +7,10 @@ use meshwork::view::ScheduleView;
 use meshwork_model::keys::context::ContextId;
 use meshwork_model::name::ScheduleName;
 use serde::Serialize;
+use serde_json::Map;
 
 use super::FlowScope;
-use super::view::state;
+use super::view::{next, state};
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -25,6 +26,19 @@ impl List {
         scope: &FlowScope,
         context: &mut App,
     ) -> Result<Exit, CommandError> {
+        if context.remote.is_some() {
+            let mut all = BTreeMap::new();
+            let pages = context.pages("schedule.list", Map::new(), ("schedules", usize::MAX));
+            let (schedules, _): (Vec<ScheduleView>, _) = pages.await?;
+            let listed = schedules.into_iter();
+            let listed = listed.map(|view| Listed {
+                context: None,
+                view,
+            });
+            all.extend(listed.map(|it| (it.view.name.clone(), it)));
+            context.out.rows(all.into_values())?;
+            return Ok(Exit::DONE);
+        }
         let mut all = BTreeMap::new();
         let session = scope.session(context).await?;
         if scope.context.is_none() {
@@ -51,16 +65,16 @@ async fn add_all(
     loop {
         let page = client.schedules(from).await?;
         all.extend(page.schedules.iter().map(|there| {
-            let local = there.schedule.as_ref().ok().zip(there.next);
-            let next = local.map(|(schedule, next)| schedule.timing.zone.show(next));
             let view = ScheduleView::from(there);
             let number = context.map(ContextId::get);
-            let listed = Listed {
-                view,
-                context: number,
-                next,
-            };
-            ((context, there.name.clone()), listed)
+            let context_and_name = (context, there.name.clone());
+            (
+                context_and_name,
+                Listed {
+                    view,
+                    context: number,
+                },
+            )
         }));
         from = page.next;
         if from == 0 {
@@ -76,9 +90,6 @@ struct Listed {
     /// Context of a schedule of flows.
     #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<u32>,
-    /// In the time zone of the schedule.
-    #[serde(skip)]
-    next: Option<String>,
 }
 
 impl Row for Listed {
@@ -93,7 +104,7 @@ impl Row for Listed {
             view.name.clone(),
             known(&view.rhythm),
             known(&view.zone),
-            self.next.clone().unwrap_or_else(|| "-".to_owned()),
+            next(view).cloned().unwrap_or_else(|| "-".to_owned()),
             known(&view.script_type),
             state(view).to_owned(),
         ]

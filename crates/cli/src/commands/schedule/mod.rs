@@ -48,6 +48,11 @@ enum ScheduleCommand {
 impl Schedules {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let scope = &self.scope;
+        if context.remote.is_some() && scope.context.is_some() {
+            return Err(CommandError::usage(
+                "--context does not work with --api here: schedules of flows are changed where the store is",
+            ));
+        }
         match self.command {
             ScheduleCommand::Add(add) => Box::pin(add.run(scope, context)).await,
             ScheduleCommand::List(list) => list.run(scope, context).await,

@@ -1,6 +1,7 @@
 //! `meshwork schedule run`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::FlowScope;
 use crate::app::App;
@@ -21,20 +22,32 @@ struct Line<'a> {
     id: &'a str,
 }
 
+/// A job that was started.
+#[derive(Deserialize)]
+struct Started {
+    id: String,
+}
+
 impl Run {
     pub(crate) async fn run(
         self,
         scope: &FlowScope,
         context: &mut App,
     ) -> Result<Exit, CommandError> {
-        let client = scope.client(&self.name, Some("run"), context).await?;
-        let id = client.schedule(&self.name)?.run().await?;
+        let name = &self.name;
+        let id = match context.remote {
+            Some(_) => {
+                let params = json!({"name": name});
+                let Started { id } = context.call("schedule.run", &params).await?;
+                id
+            }
+            None => {
+                let client = scope.client(name, Some("run"), context).await?;
+                client.schedule(name)?.run().await?.to_string()
+            }
+        };
         if context.out.is_json() {
-            let name = &self.name;
-            context.out.json(&Line {
-                name,
-                id: id.as_str(),
-            })?;
+            context.out.json(&Line { name, id: &id })?;
         } else {
             context.out.line(id)?;
         }

@@ -1,10 +1,10 @@
 //! `meshwork schedule show`.
 
-use meshwork::view::ScheduleView;
-use serde::Serialize;
+use meshwork::view::ScheduleJobView;
+use serde_json::json;
 
 use super::FlowScope;
-use super::view::{JobView, describe};
+use super::view::describe;
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -17,31 +17,27 @@ pub(crate) struct Show {
     name: String,
 }
 
-#[derive(Debug, Serialize)]
-struct Line<'a> {
-    #[serde(flatten)]
-    schedule: &'a ScheduleView,
-    job: Option<JobView<'a>>,
-}
-
 impl Show {
     pub(crate) async fn run(
         self,
         scope: &FlowScope,
         context: &mut App,
     ) -> Result<Exit, CommandError> {
+        if context.remote.is_some() {
+            let params = json!({"name": self.name});
+            let view = context.call("schedule.get", &params).await?;
+            return print(&view, context);
+        }
         let client = scope.client(&self.name, None, context).await?;
         let there = client.schedule(&self.name)?.show().await?;
-        let view = ScheduleView::from(&there);
-        if context.out.is_json() {
-            let job = there.schedule.as_ref().ok();
-            context.out.json(&Line {
-                schedule: &view,
-                job: job.map(|schedule| JobView::from(schedule.template())),
-            })?;
-        } else {
-            describe(&view, &there, &mut context.out)?;
-        }
-        Ok(Exit::DONE)
+        print(&ScheduleJobView::from(&there), context)
     }
+}
+
+fn print(view: &ScheduleJobView<'_>, context: &mut App) -> Result<Exit, CommandError> {
+    match context.out.is_json() {
+        true => context.out.json(view)?,
+        false => describe(view, &mut context.out)?,
+    }
+    Ok(Exit::DONE)
 }

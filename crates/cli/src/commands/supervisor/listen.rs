@@ -13,16 +13,16 @@ use meshwork_server::http::guard::ALL_BODIES;
 use meshwork_server::http::{Listener, Socket};
 use meshwork_server::mcp;
 use meshwork_server::ui::{Dashboard, Door, Options};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::guard::GuardArgs;
 use crate::args::{parsers, routing};
-use crate::commands::rpc;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::out::note;
+use crate::remote::on_store;
 use crate::scope::ActorArgs;
 
 /// Options of the API.
@@ -160,7 +160,7 @@ impl ListenArgs {
                 node.grant_node_scope(me.id(), Scope::Admin).await?;
                 let actor = me.id().to_string();
                 let params = json!({"name": name.as_str(), "scope": "admin", "actor": actor});
-                let made = rpc::call(client, "key.create", &params).await?;
+                let made: Value = on_store(client, "key.create", &params).await?;
                 let key = made["key"].as_str().unwrap_or_default();
                 note(format_args!(
                     "made the key {name} of the scope admin; it is shown only now: {key}"

@@ -1,7 +1,8 @@
 //! `meshwork worker list`.
 
-use meshwork::WorkerInfo;
+use meshwork::{Client, WorkerInfo};
 use serde::Serialize;
+use serde_json::Map;
 
 use crate::app::App;
 use crate::error::CommandError;
@@ -14,10 +15,22 @@ pub(crate) struct List {}
 
 impl List {
     pub(super) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let workers = context.client().await?.workers().await?;
+        let workers = workers(context, context.near().await?.as_ref()).await?;
         context.out.rows(workers.into_iter().map(Listed))?;
         Ok(Exit::DONE)
     }
+}
+
+/// Reads the registered workers: of the store, or as the last scan of the API found them.
+pub(super) async fn workers(
+    context: &App,
+    client: Option<&Client>,
+) -> Result<Vec<WorkerInfo>, CommandError> {
+    if let Some(client) = client {
+        return Ok(client.workers().await?);
+    }
+    let all = ("workers", usize::MAX);
+    Ok(context.pages("worker.list", Map::new(), all).await?.0)
 }
 
 #[derive(Debug, Serialize)]

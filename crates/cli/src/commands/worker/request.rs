@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use meshwork::Client;
+use meshwork::{Client, WorkerInfo};
 use meshwork_model::number::counted;
 use meshwork_model::worker_request::WorkerRequest;
 use serde::Serialize;
+use serde_json::json;
+use serde_json::value::RawValue;
 
+use super::list::workers;
 use crate::app::App;
 use crate::args::parsers;
 use crate::commands::action;
@@ -107,14 +110,15 @@ impl Request {
         request: WorkerRequest,
         context: &mut App,
     ) -> Result<Exit, CommandError> {
-        let client = context.client().await?;
+        let client = context.near().await?;
+        let known = workers(context, client.as_ref()).await?;
         let workers = match &self.id {
-            Some(id) => vec![Self::find(id, &client).await?],
-            None => self.all(request, &client).await?,
+            Some(id) => vec![Self::find(id, known)?],
+            None => self.all(request, known)?,
         };
         let requests = workers
             .iter()
-            .map(async |worker| client.request_worker(worker, request, self.timeout).await);
+            .map(async |worker| self.send(worker, request, (context, client.as_ref())).await);
         let results = futures_util::future::join_all(requests).await;
         let mut failed = None;
         for (worker, result) in workers.iter().zip(results) {
@@ -125,16 +129,32 @@ impl Request {
                 Err(error) => failed = failed.or(Some(error)),
             }
         }
-        failed.map_or(Ok(Exit::DONE), |error| Err(error.into()))
+        failed.map_or(Ok(Exit::DONE), Err)
+    }
+
+    async fn send(
+        &self,
+        worker: &str,
+        request: WorkerRequest,
+        (context, client): (&App, Option<&Client>),
+    ) -> Result<(), CommandError> {
+        if let Some(client) = client {
+            return Ok(client.request_worker(worker, request, self.timeout).await?);
+        }
+        let wait = self.timeout.as_secs_f64();
+        let params = json!({"worker": worker, "wait": wait});
+        let method = format!("worker.{}", request.as_str());
+        let _: Box<RawValue> = context.call(&method, &params).await?;
+        Ok(())
     }
 
     /// Returns the names of all workers, after a confirmation.
-    async fn all(
+    fn all(
         &self,
         request: WorkerRequest,
-        client: &Client,
+        workers: Vec<WorkerInfo>,
     ) -> Result<Vec<String>, CommandError> {
-        let workers = client.workers().await?.into_iter();
+        let workers = workers.into_iter();
         let names: BTreeSet<_> = workers.filter_map(|it| it.worker).collect();
         if names.is_empty() {
             note("there is no worker");
@@ -152,8 +172,7 @@ impl Request {
     }
 
     /// Returns the full name of the worker with this id or this instance.
-    async fn find(id: &str, client: &Client) -> Result<String, CommandError> {
-        let workers = client.workers().await?;
+    fn find(id: &str, workers: Vec<WorkerInfo>) -> Result<String, CommandError> {
         let is_it =
             |name: &str, instance: &str, named: bool| name == id || (named && instance == id);
         let mut found: Vec<String> = workers

@@ -16,6 +16,7 @@ mod mcp_sdk;
 mod nginx;
 mod outage;
 mod pages;
+mod remote;
 mod revoked;
 pub(crate) mod rights;
 mod shares;

@@ -110,12 +110,13 @@ const COMMANDS: [&str; 22] = [
 ];
 
 /// The same by the API, without the context.
-const CALLS: [(&str, &str); 16] = [
+const CALLS: [(&str, &str); 17] = [
     ("job.create", r#""type": "osis", "script": "1""#),
     ("job.create", r#""type": "osis", "script": "1", "id": "77""#),
     ("job.cancel", r#""id": "2""#),
     ("job.retry", r#""id": "1""#),
     ("job.run_now", r#""id": "2""#),
+    ("job.set", r#""id": "2", "priority": "high""#),
     ("job.delete", r#""id": "2""#),
     ("job.cancel_many", r#""type": "osis""#),
     ("dead.retry", r#""id": "1""#),

@@ -222,7 +222,7 @@ on_all_data! {
                 "queue": queue, "waiting": waiting, "running": running, "listeners": listeners,
                 "limit": null, "legacy": false, "set_aside": 0, "paused": false, "draining": false,
                 "concurrency": null, "rate": null, "key_concurrency": null, "key_rate": null,
-                "payload": null, "sandbox": null, "run_limits": {}, "fair": false, "weights": {},
+                "payload": null, "alert_after": null, "sandbox": null, "run_limits": {}, "fair": false, "weights": {},
             })
         };
         assert_eq!(queues, [

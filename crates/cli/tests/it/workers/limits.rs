@@ -128,7 +128,7 @@ on_all_data! {
         let shown = ground.run(&["queue", "limit", "show", "osis", "--json"]).ok().json();
         assert_eq!(shown, json!({
             "queue": OSIS, "limit": 100, "paused": false, "draining": false, "concurrency": 2,
-            "rate": "10/s burst 20", "key_concurrency": 1, "key_rate": null, "payload": 2000,
+            "rate": "10/s burst 20", "key_concurrency": 1, "key_rate": null, "payload": 2000, "alert_after": null,
             "sandbox": null, "run_limits": {}, "fair": true, "weights": {"a b": 3},
         }));
         let input = ground.file("large", [b'x'; 2000]);

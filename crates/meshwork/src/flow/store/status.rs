@@ -8,15 +8,30 @@ use meshwork_flow::run::{End, Phase};
 use meshwork_model::flow::Plan;
 use meshwork_model::keys::context::{FlowId, JobKey};
 use meshwork_model::time;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::step::JSON_OUTPUTS;
 use super::view::{self, View};
 use super::{FlowError, is_final, output};
 
+/// A word of [`WORDS`]. An alias, since serde would borrow a reference from the JSON.
+type Word = &'static str;
+
+/// Words for the status of a job.
+const WORDS: [Word; 7] = [
+    "waiting", "ready", "started", "finished", "error", "skipped", "stopped",
+];
+
+/// Reads a word. One of a later release counts as `waiting`.
+fn read_word<'de, D: Deserializer<'de>>(from: D) -> Result<Word, D::Error> {
+    let text = String::deserialize(from)?;
+    let known = WORDS.into_iter().find(|word| *word == text);
+    Ok(known.unwrap_or(WORDS[0]))
+}
+
 /// Status of a flow.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowView {
     /// Its number.
@@ -47,7 +62,7 @@ pub struct FlowView {
 }
 
 /// Status of a job of a flow.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "schema",
     derive(schemars::JsonSchema),
@@ -59,9 +74,10 @@ pub struct JobView {
     /// The key of its record.
     pub id: String,
     /// `waiting`, `ready`, `started`, `finished`, `error`, `skipped` or `stopped`.
-    pub status: &'static str,
+    #[serde(deserialize_with = "read_word")]
+    pub status: Word,
     /// Its result; of a `foreach` the list of its items' results.
-    #[serde(skip_serializing_if = "Value::is_null")]
+    #[serde(default, skip_serializing_if = "Value::is_null")]
     pub result: Value,
     /// The reason why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,12 +98,12 @@ pub struct JobView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated_at: Option<String>,
     /// The items of a `foreach`, in their order.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub items: Vec<ItemView>,
 }
 
 /// Status of an item of a `foreach`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "schema",
     derive(schemars::JsonSchema),
@@ -95,7 +111,8 @@ pub struct JobView {
 )]
 pub struct ItemView {
     /// Same words as for a job.
-    pub status: &'static str,
+    #[serde(deserialize_with = "read_word")]
+    pub status: Word,
     /// The key of its job; `None` if it was never stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,

@@ -252,6 +252,13 @@ impl ContextKeys {
         id.parse().ok()
     }
 
+    /// Returns the name of the queue of a list, in either layout; none for other keys.
+    #[must_use]
+    pub fn queue_name_in(key: &str) -> Option<&str> {
+        let rest = key.strip_prefix("{ctx:").and_then(|it| it.split_once("}:"));
+        rest.map_or(key, |(_, rest)| rest).strip_prefix("queue:")
+    }
+
     /// Returns the context of the keys.
     #[must_use]
     pub const fn context(&self) -> ContextId {
@@ -471,6 +478,10 @@ mod tests {
         };
         let queues = keys(ContextLayout::Prefix).queues(&listen).concat();
         assert_eq!(queues[0], "{ctx:7}:queue:v:group:io:prio:0");
+        let name = Some("v:group:io:prio:0");
+        assert_eq!(ContextKeys::queue_name_in(&queues[0]), name);
+        assert_eq!(ContextKeys::queue_name_in("queue:v:group:io:prio:0"), name);
+        assert_eq!(ContextKeys::queue_name_in("job:1:1"), None);
         assert!(queues.contains(&"{ctx:7}:queue:v".to_owned()));
     }
 

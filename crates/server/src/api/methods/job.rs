@@ -80,7 +80,7 @@ pub(in crate::api) fn methods() -> Vec<Method> {
 }
 
 /// Changes of jobs.
-fn changes() -> [Method; 5] {
+fn changes() -> [Method; 6] {
     [
         Method::new(
             ("job.cancel", User),
@@ -101,6 +101,12 @@ fn changes() -> [Method; 5] {
             (Post, "/v1/jobs/{id}/run_now"),
             "Run a delayed job now",
             |store, params| job::change(store, params, Action::RunNow),
+        ),
+        Method::of(
+            ("job.set", User),
+            (Post, "/v1/jobs/{id}/set"),
+            "Change the priority, the delay or the timeout of a job that waits",
+            job::set,
         ),
         Method::of(
             ("job.delete", Admin),

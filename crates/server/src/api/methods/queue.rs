@@ -12,6 +12,7 @@ use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
 use meshwork_ops::params;
+use meshwork_ops::queue::QueueState;
 use meshwork_ops::{Each, Paging, Place, With, queue};
 
 /// The methods.
@@ -112,41 +113,6 @@ struct ListedQueue {
     queue: QueueView,
 }
 
-/// Queue with its jobs by state. Numbers of a spread queue are the sums of its parts, its settings those of the first part.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(super) struct QueueState {
-    /// List of the queue; name of a spread queue.
-    queue: String,
-    /// Number of its context, a part of a spread queue; null outside contexts, and for all parts together.
-    context: Option<u32>,
-    /// Number of jobs that wait in it, of all priorities.
-    waiting: usize,
-    /// Number of running jobs.
-    running: usize,
-    /// Number of jobs that wait for a slot of their concurrency key.
-    set_aside: usize,
-    /// Number of jobs that wait for a retry.
-    retrying: usize,
-    /// Number of delayed jobs that have never run.
-    delayed: usize,
-    /// Age of the counts of jobs that are in no list of the queue, in milliseconds.
-    age_ms: u64,
-    /// True if more may run or be delayed: the scan counts 2,000 running and 2,000 delayed jobs of all queues.
-    partial: bool,
-    /// Greatest number of jobs that may wait in it; null for no limit.
-    limit: Option<u64>,
-    /// Settings.
-    #[serde(flatten)]
-    settings: QueueSettingsView,
-    /// True if it has settings.
-    #[serde(skip)]
-    is_set: bool,
-    /// True for a spread queue: each part has the limits for itself. In a queue with one part they hold exactly.
-    limits_per_part: bool,
-    /// Parts of a spread queue, by context; null for another queue.
-    parts: Option<Vec<Self>>,
-}
-
 /// The place of queues. The keys of contexts are scanned by the call.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename = "QueueListParams")]
@@ -239,36 +205,6 @@ async fn state(call: &Call, list: &str) -> Result<QueueState, ApiError> {
         limits_per_part: false,
         parts: None,
     })
-}
-
-impl QueueState {
-    /// Returns true if nothing shows that the queue exists.
-    fn is_bare(&self) -> bool {
-        let jobs = self.waiting + self.running + self.set_aside + self.retrying + self.delayed;
-        jobs == 0 && self.limit.is_none() && !self.is_set
-    }
-
-    /// Returns the state of a spread queue.
-    fn of_parts(queue: String, parts: Vec<Self>) -> Self {
-        let sum = |number: fn(&Self) -> usize| parts.iter().map(number).sum();
-        let first = parts.first();
-        Self {
-            queue,
-            context: None,
-            waiting: sum(|part| part.waiting),
-            running: sum(|part| part.running),
-            set_aside: sum(|part| part.set_aside),
-            retrying: sum(|part| part.retrying),
-            delayed: sum(|part| part.delayed),
-            age_ms: 0,
-            partial: false,
-            limit: first.and_then(|part| part.limit),
-            settings: first.map(|part| part.settings.clone()).unwrap_or_default(),
-            is_set: first.is_some_and(|part| part.is_set),
-            limits_per_part: true,
-            parts: Some(parts),
-        }
-    }
 }
 
 /// Changes a queue, or all parts of a spread queue, and reads its state. The entry in the audit trail comes first, so that an

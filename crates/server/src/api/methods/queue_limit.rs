@@ -8,12 +8,12 @@ use meshwork_model::sandbox::Limit;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::queue::{CHANGE, InPlace, QueueState, changed};
+use super::queue::{CHANGE, InPlace, changed};
 use crate::api::call::Call;
 use crate::api::error::ApiError;
 use crate::api::method::{HttpVerb, Method, Reply};
 use meshwork_ops::params::{parse, parse_some};
-use meshwork_ops::queue::refuse_unknown;
+use meshwork_ops::queue::{QueueState, refuse_unknown};
 
 /// The method.
 pub(in crate::api) fn methods() -> Vec<Method> {
@@ -68,6 +68,9 @@ struct LimitParams {
     run_limits: BTreeMap<String, Option<u64>>,
     /// True if keys take turns.
     fair: Option<bool>,
+    /// Weights of keys in a fair queue, 1 to 100. Null removes one.
+    #[serde(default)]
+    weights: BTreeMap<String, Option<u64>>,
 }
 
 /// Reads a value that may be null, apart from one that is missing.
@@ -110,6 +113,9 @@ async fn limit(call: Call, params: InPlace<LimitParams>) -> Result<Reply<QueueSt
         rate("key_rate", &params.key_rate)?,
     );
     let sandbox = sandbox(params.sandbox, params.run_limits)?;
+    let weights = params.weights.into_iter();
+    // A weight of 1 is the default.
+    let weights = weights.map(|(key, n)| QueueSetting::Weight(key, n.filter(|n| *n != 1)));
     let settings: Vec<_> = [
         params.concurrency.map(QueueSetting::Concurrency),
         rates.0.map(QueueSetting::Rate),
@@ -121,6 +127,7 @@ async fn limit(call: Call, params: InPlace<LimitParams>) -> Result<Reply<QueueSt
     .into_iter()
     .flatten()
     .chain(sandbox)
+    .chain(weights)
     .collect();
     let (length, create) = (params.length, params.create || place.spread);
     let limit = async |call: Call, list: String| {

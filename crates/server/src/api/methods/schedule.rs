@@ -1,7 +1,7 @@
 //! Methods of schedules.
 
 use meshwork::NewSchedule;
-use meshwork::view::ScheduleView;
+use meshwork::view::{ScheduleJobView, ScheduleView};
 use meshwork_model::api_key::Scope;
 use meshwork_model::schedule::policy::{CatchUp, Overlap};
 use meshwork_model::spec::JobSpec;
@@ -30,7 +30,7 @@ pub(in crate::api) fn methods() -> Vec<Method> {
         Method::new(
             ("schedule.get", Viewer),
             (Get, "/v1/schedules/{name}"),
-            "Read a schedule",
+            "Read a schedule, with its job",
             get,
         ),
         Method::new(
@@ -134,8 +134,9 @@ async fn put(call: Call, params: PutParams) -> Result<Reply<Warned<ScheduleView>
     }))
 }
 
-async fn get(call: Call, params: NameParams) -> Result<Reply<ScheduleView>, ApiError> {
-    shown(&call, &params.name).await
+async fn get(call: Call, params: NameParams) -> Result<Reply<ScheduleJobView<'static>>, ApiError> {
+    let there = call.client.schedule(&params.name)?.show().await?;
+    Ok(Reply::borrowed(&ScheduleJobView::from(&there)))
 }
 
 /// Page of schedules.

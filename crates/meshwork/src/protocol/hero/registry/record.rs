@@ -37,7 +37,7 @@ pub(super) fn mark(incarnation: &str) -> String {
 }
 
 /// A live worker, from its registration. Foreign workers leave fields empty.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct WorkerInfo {
