@@ -142,7 +142,7 @@ fn a_server_that_stays_away() {
     for (patience, retries) in [("0.5", true), ("0", false)] {
         let done = start(&ground, &["job", "list", "--connect-timeout", patience]).ended();
         let done = done.exits(SERVER);
-        let said = done.stderr.contains("retrying for up to 0.5 s: ");
+        let said = done.stderr.contains("retrying for up to 500 ms: ");
         assert_eq!(said, retries, "{done:?}");
         assert!(done.stderr.contains("error: no answer from"), "{done:?}");
     }
