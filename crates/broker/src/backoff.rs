@@ -83,11 +83,11 @@ impl Tries {
     }
 }
 
-/// Notes an error of a kind. Returns whether such errors have come for less than `longest`; after a pause of that time, they
-/// count anew.
+/// Notes an error of a kind. Returns whether such errors have come for less than `longest`; after twice that time without
+/// one, they count anew: the connection repeats a refused call by itself for some seconds.
 fn is_short(seen: &mut Option<(Instant, Instant)>, now: Instant, longest: Duration) -> bool {
     let first = match *seen {
-        Some((first, last)) if now <= last + longest => first,
+        Some((first, last)) if now <= last + longest * 2 => first,
         _ => now,
     };
     *seen = Some((first, now));
@@ -132,6 +132,10 @@ mod tests {
             let repeated = tries.repeat_at(after(seconds), error);
             assert_eq!(repeated, is_repeated, "{error} after {seconds} s");
         }
+        // Each try lasts for longer than such errors may come.
+        let mut tries = Tries::until(after(60));
+        assert!(tries.repeat_at(after(2), &replica));
+        assert!(!tries.repeat_at(after(5), &replica));
         let mut tries = Tries::until(after(1));
         assert!(tries.repeat_at(began, &moving));
         assert!(!tries.repeat_at(after(1), &moving));
