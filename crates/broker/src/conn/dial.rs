@@ -1,6 +1,8 @@
 //! A single connection to one address: login, TLS and timeouts. The caller chooses the address.
 
 use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use redis::aio::{MultiplexedConnection, PubSub};
@@ -29,6 +31,8 @@ pub(super) struct Dial {
     tls: Option<TlsCertificates>,
     /// TLS with authorities of a file, if one was given.
     own: Option<Tls>,
+    /// True after the first connection: the server is then away, and no other kind of server.
+    is_known: Arc<AtomicBool>,
 }
 
 impl Dial {
@@ -44,6 +48,7 @@ impl Dial {
             login: server.login.clone(),
             own: tls.as_ref().map_or(Ok(None), Tls::new).map_err(unusable)?,
             tls,
+            is_known: Arc::default(),
         };
         // Unusable certificates are reported here, rather than as a failed connection.
         dial.client(&server.nodes[0])
@@ -53,8 +58,10 @@ impl Dial {
 
     /// Returns the same settings with another login.
     pub(super) fn with_login(&self, login: RedisConnectionInfo) -> Self {
-        let (tls, own) = (self.tls.clone(), self.own.clone());
-        Self { login, tls, own }
+        Self {
+            login,
+            ..self.clone()
+        }
     }
 
     /// Returns the same settings with another database.
@@ -135,7 +142,9 @@ impl Dial {
                     false => None,
                 };
                 let said = match said {
-                    None => Box::pin(stranger::named(addr, &error)).await,
+                    None if !self.is_known.load(Ordering::Relaxed) => {
+                        Box::pin(stranger::named(addr, &error)).await
+                    }
                     said => said,
                 };
                 return Err(said.unwrap_or(error));
@@ -143,6 +152,7 @@ impl Dial {
         };
         let introduced = tokio::time::timeout(within, introduce(&mut connection)).await;
         introduced.unwrap_or_else(|_| Err(timed_out()))?;
+        self.is_known.store(true, Ordering::Relaxed);
         Ok(connection)
     }
 
@@ -272,5 +282,70 @@ pub(super) fn beside(addr: &ConnectionAddr, host: String, port: u16) -> Connecti
             tls_params: None,
         },
         _ => ConnectionAddr::Tcp(host, port),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::net::TcpListener;
+    use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+    use super::*;
+    use crate::conn::{Target, TlsFiles};
+
+    /// Serves `good` connections, and closes each later one after its first bytes, which it returns.
+    async fn server(good: usize) -> (Dial, ConnectionAddr, UnboundedReceiver<Vec<u8>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (seen, heads) = unbounded_channel();
+        tokio::spawn(async move {
+            for number in 0.. {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let seen = seen.clone();
+                tokio::spawn(async move {
+                    let mut read = vec![0; 4096];
+                    while let Ok(length) = stream.read(&mut read).await {
+                        if number >= good {
+                            let _ = seen.send(read[..length].to_vec());
+                            return;
+                        }
+                        let commands = read[..length].iter().filter(|byte| **byte == b'*');
+                        let replies = "+OK\r\n".repeat(commands.count());
+                        if length == 0 || stream.write_all(replies.as_bytes()).await.is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+        let url = format!("redis://127.0.0.1:{port}/");
+        let Ok(Target::Server(server)) = Target::parse(&url, TlsFiles::default()) else {
+            panic!("{url}");
+        };
+        let addr = server.nodes[0].clone();
+        (Dial::new(&server).unwrap(), addr, heads)
+    }
+
+    #[tokio::test]
+    async fn only_before_the_first_connection_other_kinds_of_servers_are_tried() {
+        let within = Duration::from_secs(10);
+        // The beginnings of a command, of nothing, and of a connection with TLS.
+        for (good, expected) in [
+            (0, &[Some(b'*'), None, Some(0x16)][..]),
+            (1, &[Some(b'*'), None]),
+        ] {
+            let (dial, addr, mut heads) = server(good).await;
+            for _ in 0..good {
+                dial.connect(&addr, within).await.unwrap();
+            }
+            // A clone with another login is of the same server.
+            let dial = dial.in_database(1);
+            dial.connect(&addr, within).await.map(drop).unwrap_err();
+            for first in expected {
+                assert_eq!(heads.recv().await.unwrap().first().copied(), *first);
+            }
+            assert!(heads.try_recv().is_err());
+        }
     }
 }
