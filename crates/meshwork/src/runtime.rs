@@ -4,8 +4,8 @@
 #[doc(inline)]
 pub use meshwork_runtime::{
     ActionDelivery, ActionFault, ActionMessage, App, AppCommand, AppError, AppOptions,
-    CALLS_VARIABLE, InterpreterError, RunAnswer, SandboxHost, Task, adopt_orphans, ask, init,
-    interpreter, python_at, sandbox_host,
+    CALLS_VARIABLE, InterpreterError, RunAnswer, SandboxHost, Task, TaskSchedule, adopt_orphans,
+    ask, init, interpreter, python_at, sandbox_host,
 };
 #[doc(inline)]
 pub use meshwork_runtime::{

@@ -63,7 +63,7 @@ pub use action::{
 };
 pub use announced::Announced;
 #[cfg(feature = "scripts")]
-pub use app::{App, AppCommand, AppError, AppOptions, Task};
+pub use app::{App, AppCommand, AppError, AppOptions, Task, TaskSchedule};
 pub use builtin::{builtin, check, endings, runtimes, type_of_file};
 pub use check::{ScriptError, SourcePosition};
 pub use children::{AddChild, AddChildError, add_child};

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any, Callable, Optional, TypeVar, overload
 
@@ -29,6 +30,7 @@ class App:
         self._namespace = namespace
         self._client: Any = None
         self.tasks: dict[str, Task[..., Any]] = {}
+        self._schedules: list[dict[str, Any]] = []
         self._starts: list[Callable[[], Any]] = []
         self._stops: list[Callable[[], Any]] = []
         self._middlewares: list[Middleware] = []
@@ -55,6 +57,23 @@ class App:
             return task
 
         return make if function is None else make(function)
+
+    def schedule(
+        self, cron: str, *, name: Optional[str] = None, zone: Optional[str] = None, **arguments: Any
+    ) -> Callable[[Task[P, R]], Task[P, R]]:
+        """Runs a task repeatedly, with these arguments: ``@app.schedule("*/15 * * * *")`` above ``@app.task``.
+
+        ``cron`` is a cron expression or an interval as ``@every 30s``, ``zone`` the time zone of a cron expression (default:
+        UTC), ``name`` that of the schedule (default: the name of the task). Workers of the app store the schedule when they
+        start. It stays until ``meshwork schedule remove NAME``.
+        """
+
+        def add(task: Task[P, R]) -> Task[P, R]:
+            job = json.loads(task._spec((), arguments))
+            self._schedules.append({"name": name or task.name, "cron": cron, "zone": zone, "job": job})
+            return task
+
+        return add
 
     def on_start(self, function: F) -> F:
         """Runs a function once in each process of a worker, before its first task: to open a pool of connections."""

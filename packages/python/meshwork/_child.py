@@ -102,7 +102,8 @@ class Process:
         for start in self._app._starts:
             await _finished(start())
         tasks = [{"name": name} for name in self._app.tasks]
-        self._channel.send({"ready": {"protocol": PROTOCOL, "tasks": tasks}})
+        ready = {"protocol": PROTOCOL, "tasks": tasks, "schedules": self._app._schedules}
+        self._channel.send({"ready": ready})
         threading.Thread(target=self._read, name="messages", daemon=True).start()
         await self._stopped.wait()
         for stop in self._app._stops:

@@ -165,7 +165,13 @@ impl Listen {
         let each = self.common.concurrency.unwrap_or(CONCURRENCY);
         interrupt.or(self.jobs.load(each)).await?;
         let app = self.jobs.app().cloned();
-        let ended = self.serve(context, (&client, interrupt, quiet)).await;
+        let ended = async {
+            if let Some(app) = &app {
+                app::store_schedules(app, &client).await?;
+            }
+            self.serve(context, (&client, interrupt, quiet)).await
+        };
+        let ended = ended.await;
         if let Some(app) = app {
             app.close().await;
         }

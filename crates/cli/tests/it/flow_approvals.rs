@@ -55,16 +55,8 @@ fn people(ground: &Ground, layout: &str) {
 fn answers_are_those_of_keys(ground: &Ground, layout: &str) {
     people(ground, layout);
     ground.file("gates.yaml", FLOW);
-    let worker = [
-        "worker",
-        "--context",
-        "7",
-        "--type",
-        "osis",
-        "--actor-key",
-        "ann.key",
-    ];
-    let _worker = ground.start(&worker);
+    let worker = ["--context", "7", "--type", "osis", "--actor-key", "ann.key"];
+    let _worker = ground.worker(&worker);
     by(ground, "ann", &["flow", "submit", "gates.yaml"]).ok();
     opens(ground, "1", "ask");
     refused(ground, "ann", "ask", "asks for another actor (`four_eyes`)");

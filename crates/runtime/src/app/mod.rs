@@ -28,7 +28,7 @@ use meshwork_model::outcome::{Failure, FailureKind, Report};
 use super::process::in_order;
 use super::{Run, Runtime, RuntimeInfo};
 use pool::Pool;
-pub use wire::Task;
+pub use wire::{Task, TaskSchedule};
 
 /// Greatest number of jobs that are remembered as those in whose company a process has died.
 const MAX_SUSPECTS: usize = 10_000;
@@ -106,6 +106,7 @@ impl AppError {
 pub struct App {
     inner: Arc<Inner>,
     tasks: Arc<[Task]>,
+    schedules: Arc<[TaskSchedule]>,
 }
 
 #[derive(Debug)]
@@ -121,13 +122,14 @@ impl App {
     /// # Errors
     /// The process cannot be started or does not load the app, or the app has no task.
     pub async fn start(command: AppCommand, options: AppOptions) -> Result<Self, AppError> {
-        let (pool, tasks) = Pool::start(command, options).await?;
+        let (pool, loaded) = Pool::start(command, options).await?;
         let app = Self {
             inner: Arc::new(Inner {
                 pool,
                 suspects: Mutex::default(),
             }),
-            tasks: tasks.into(),
+            tasks: loaded.tasks.into(),
+            schedules: loaded.schedules.into(),
         };
         if app.tasks.is_empty() {
             app.close().await;
@@ -140,6 +142,12 @@ impl App {
     #[must_use]
     pub fn tasks(&self) -> &[Task] {
         &self.tasks
+    }
+
+    /// Returns the schedules of the app.
+    #[must_use]
+    pub fn schedules(&self) -> &[TaskSchedule] {
+        &self.schedules
     }
 
     /// Ends the processes. To be called when the worker has stopped: a run that is left ends with its process.

@@ -9,9 +9,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::process::{Process, Slot};
+use super::process::{Loaded, Process, Slot};
 use super::spawner::Spawner;
-use super::wire::Task;
 use super::{AppCommand, AppError, AppOptions};
 
 /// First pause after a process could not start, or ended without a run. It doubles.
@@ -41,15 +40,15 @@ struct State {
 }
 
 impl Pool {
-    /// Starts the processes. Returns when one has loaded the app, with the tasks of the app.
+    /// Starts the processes. Returns when one has loaded the app, with the content of the app.
     pub(super) async fn start(
         command: AppCommand,
         options: AppOptions,
-    ) -> Result<(Arc<Self>, Vec<Task>), AppError> {
+    ) -> Result<(Arc<Self>, Loaded), AppError> {
         let spawner = Spawner::start().map_err(AppError::Start)?;
         let freed = Arc::new(Notify::new());
         let started = Process::start(&command, &spawner, options.concurrency, Arc::clone(&freed));
-        let (first, tasks) = started.await?;
+        let (first, loaded) = started.await?;
         let pool = Arc::new(Self {
             command,
             options,
@@ -66,7 +65,7 @@ impl Pool {
             pool.keepers.spawn(Arc::clone(&pool).keep(first));
         }
         pool.keepers.close();
-        Ok((pool, tasks))
+        Ok((pool, loaded))
     }
 
     /// Waits for a place for a run; with `alone` for one without other runs beside it.

@@ -21,7 +21,7 @@ use super::super::process::exit_words;
 use super::super::sandbox;
 use super::active::{Active, Outcome};
 use super::spawner::Spawner;
-use super::wire::{self, FromApp, PROTOCOL, Task, ToApp};
+use super::wire::{self, FromApp, PROTOCOL, Task, TaskSchedule, ToApp};
 use super::{AppCommand, AppError};
 
 /// Longest time for an app to load.
@@ -47,6 +47,13 @@ pub(super) struct Process {
     runs: Mutex<Runs>,
     kill: CancellationToken,
     ended: CancellationToken,
+}
+
+/// The content of the app that a process has loaded.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) tasks: Vec<Task>,
+    pub(super) schedules: Vec<TaskSchedule>,
 }
 
 /// The runs in a process.
@@ -84,7 +91,7 @@ impl Process {
         spawner: &Spawner,
         concurrency: u32,
         freed: Arc<Notify>,
-    ) -> Result<(Arc<Self>, Vec<Task>), AppError> {
+    ) -> Result<(Arc<Self>, Loaded), AppError> {
         let (ours, theirs) = Pair::pair().map_err(AppError::Start)?;
         ours.set_nonblocking(true).map_err(AppError::Start)?;
         let (from, to) = UnixStream::from_std(ours)
@@ -100,8 +107,12 @@ impl Process {
         let (mut child, own) = started.map_err(|error| AppError::program(command, error))?;
         let mut from = BufReader::new(from);
         let ready = tokio::time::timeout(LOADS, wire::read(&mut from)).await;
-        let tasks = match ready {
-            Ok(Ok(Some(FromApp::Ready { protocol, tasks }))) if protocol == PROTOCOL => tasks,
+        let loaded = match ready {
+            Ok(Ok(Some(FromApp::Ready {
+                protocol,
+                tasks,
+                schedules,
+            }))) if protocol == PROTOCOL => Loaded { tasks, schedules },
             other => {
                 let why = not_ready(other.ok(), &mut child).await;
                 return Err(AppError::NotReady(why));
@@ -122,7 +133,7 @@ impl Process {
         });
         tokio::spawn(write(to, messages));
         tokio::spawn(Arc::clone(&process).serve(child, own, from));
-        Ok((process, tasks))
+        Ok((process, loaded))
     }
 
     /// Returns its pid.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use meshwork_model::spec::JobSpec;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -96,6 +97,9 @@ pub(super) enum FromApp {
         protocol: u32,
         /// Its tasks.
         tasks: Vec<Task>,
+        /// Its schedules.
+        #[serde(default)]
+        schedules: Vec<TaskSchedule>,
     },
     /// A run has a result.
     Done {
@@ -142,6 +146,20 @@ pub(super) enum FromApp {
 pub struct Task {
     /// Its name: the type of its jobs.
     pub name: String,
+}
+
+/// A schedule of an app: a task that runs repeatedly.
+#[derive(Debug, Clone, Deserialize)]
+pub struct TaskSchedule {
+    /// Name of the schedule.
+    pub name: String,
+    /// Cron expression, or an interval as `@every 30s`.
+    pub cron: String,
+    /// Time zone of the cron expression, an IANA name. Default: UTC.
+    #[serde(default)]
+    pub zone: Option<String>,
+    /// Job of each slot.
+    pub job: JobSpec,
 }
 
 /// A failed run.

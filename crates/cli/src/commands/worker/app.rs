@@ -1,12 +1,17 @@
 //! `meshwork worker --app`: the tasks of an app, and the processes that run them.
 
 use std::env;
+use std::fmt::Display;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::thread;
 
 use meshwork::runtime::{App, AppCommand, AppError, AppOptions};
+use meshwork::{Client, JobRequest, NewSchedule, host_ms};
+use meshwork_model::name::NameError;
 use meshwork_model::sandbox::parse_size;
+use meshwork_model::schedule::zone::Zone;
+use meshwork_model::spec::SpecPlace;
 
 use crate::args::parsers;
 use crate::error::CommandError;
@@ -96,6 +101,36 @@ impl AppArgs {
             arguments: words.into_iter().map(Into::into).collect(),
         }))
     }
+}
+
+/// Stores the schedules of an app, or replaces them by those of its code.
+pub(super) async fn store_schedules(app: &App, client: &Client) -> Result<(), CommandError> {
+    for schedule in app.schedules() {
+        let wrong = |error: &dyn Display| {
+            CommandError::usage(format_args!(
+                "schedule {:?} of the app: {error}",
+                schedule.name
+            ))
+        };
+        let mut job = schedule.job.clone();
+        let task = job.script_type.take();
+        let task = task.ok_or_else(|| wrong(&"its job has no type"))?;
+        let id = |id: &str| id.parse().map_err(|error: NameError| error.to_string());
+        let place = SpecPlace {
+            id: &id,
+            awaited: &id,
+            now_ms: host_ms(),
+            zone: &Zone::default(),
+        };
+        let job = JobRequest::new(task.0, "").with_spec(job, &place);
+        let job = job.map_err(|error| wrong(&error))?;
+        let mut new = NewSchedule::cron(&schedule.cron, job).map_err(|error| wrong(&error))?;
+        if let Some(zone) = &schedule.zone {
+            new = new.zone(zone).map_err(|error| wrong(&error))?;
+        }
+        client.schedule(&schedule.name)?.replace(new).await?;
+    }
+    Ok(())
 }
 
 /// Returns the number of processes of an app.
