@@ -95,7 +95,7 @@ impl Coordinator {
     #[boxed]
     pub async fn step(&self, context: &ContextHandle) -> Result<usize, ContextError> {
         let done = self.serve(&mut Served::new(context.clone())).await?;
-        done.failed.map_or(Ok(done.count), Err)
+        done.failed.map_or(Ok(done.count), |(_, error)| Err(error))
     }
 
     /// Runs steps in all contexts of the node until no element is left. Failures of single messages and contexts are
@@ -227,13 +227,13 @@ impl Coordinator {
             }
             match self.part(part, served).await {
                 Ok(done) => {
-                    served.succeeded(part);
+                    served.handled(part, &done);
                     all.add(done);
                 }
                 Err(error) if error.is_outage() => return Err(error),
                 Err(error) => {
                     served.failed(part, &error);
-                    all.failed.get_or_insert(error);
+                    all.failed.get_or_insert((String::new(), error));
                 }
             }
         }

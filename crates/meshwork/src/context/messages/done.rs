@@ -11,8 +11,8 @@ pub(crate) struct Done {
     pub(crate) count: usize,
     /// True if there may be more to do at once.
     pub(crate) more: bool,
-    /// The first failure, after which the others went on.
-    pub(crate) failed: Option<ContextError>,
+    /// The first element that failed, after which the others went on, and its error.
+    pub(crate) failed: Option<(String, ContextError)>,
 }
 
 impl Done {
@@ -34,12 +34,9 @@ impl Done {
             Err(error) if error.is_outage() => return Err(error),
             Err(error) => error,
         };
-        let element = String::from_utf8_lossy(element);
-        match self.failed {
-            None => tracing::warn!(%context, %element, %error, "message not handled; retrying"),
-            Some(_) => tracing::debug!(%context, %element, %error, "message not handled; retrying"),
-        }
-        self.failed.get_or_insert(error);
+        let element = String::from_utf8_lossy(element).into_owned();
+        tracing::debug!(%context, %element, %error, "message not handled; retrying");
+        self.failed.get_or_insert((element, error));
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use meshwork_model::keys::context::ContextId;
 use tokio::time::Instant;
 
+use crate::context::messages::done::Done;
 use crate::context::messages::inbox::Sorted;
 use crate::context::{ContextError, ContextHandle};
 
@@ -14,6 +15,8 @@ use crate::context::{ContextError, ContextHandle};
 const FIRST: Duration = Duration::from_millis(100);
 /// Longest pause of a part that fails. A repaired key is noticed after this time at the latest.
 const LONGEST: Duration = Duration::from_secs(10);
+/// Longest pause of a part that could handle none of its messages. It delays a new message, so that it is short.
+const LONGEST_OF_MESSAGES: Duration = Duration::from_secs(1);
 /// Longest pause of a context whose server does not answer. It is noticed after this time that a replica has taken over.
 const AWAY: Duration = Duration::from_secs(2);
 /// Interval of log lines about a part that still fails.
@@ -44,12 +47,14 @@ impl Part {
     ];
 }
 
-/// A part that fails as a whole, because a key of the context holds another type of value.
+/// A part that fails as a whole, or for a message, because a key holds another type of value.
 #[derive(Debug)]
 struct Trouble {
     next: Instant,
     pause: Duration,
     logged: Instant,
+    /// The message that was logged; none for the whole part.
+    message: Option<String>,
 }
 
 /// A context with the state of its service in this process.
@@ -92,24 +97,65 @@ impl Served {
 
     /// Records that a part failed: it pauses, each time twice as long.
     pub(crate) fn failed(&mut self, part: Part, error: &ContextError) {
-        let (context, now) = (self.context.id(), Instant::now());
-        let Some(trouble) = self.troubles.get_mut(&part) else {
-            tracing::warn!(%context, ?part, %error, "messages not served; retrying");
-            let (next, pause, logged) = (now + FIRST, FIRST, now);
-            let trouble = Trouble {
-                next,
-                pause,
-                logged,
-            };
-            self.troubles.insert(part, trouble);
-            return;
-        };
-        trouble.pause = LONGEST.min(trouble.pause * 2);
-        trouble.next = now + trouble.pause;
-        if now - trouble.logged >= REMIND {
-            trouble.logged = now;
-            tracing::warn!(%context, ?part, %error, "messages still not served");
+        self.pause_part(part, None, error, LONGEST);
+    }
+
+    /// Records what a part has handled. If it could handle nothing, it pauses, each time twice as long.
+    pub(crate) fn handled(&mut self, part: Part, done: &Done) {
+        match &done.failed {
+            None => self.succeeded(part),
+            Some((message, error)) => {
+                let longest = match done.count {
+                    0 => LONGEST_OF_MESSAGES,
+                    _ => Duration::ZERO,
+                };
+                self.pause_part(part, Some(message.as_str()), error, longest);
+            }
         }
+    }
+
+    fn pause_part(
+        &mut self,
+        part: Part,
+        message: Option<&str>,
+        error: &ContextError,
+        longest: Duration,
+    ) {
+        let (context, now) = (self.context.id(), Instant::now());
+        let last = self.troubles.remove(&part);
+        let pause = last
+            .as_ref()
+            .map_or(FIRST, |last| FIRST.max(last.pause * 2));
+        let pause = longest.min(pause);
+        let known = last.filter(|last| last.message.as_deref() == message);
+        let logged = match known.as_ref().map(|known| known.logged) {
+            Some(logged) if now - logged < REMIND => logged,
+            logged => {
+                let is_new = logged.is_none();
+                match (message, is_new) {
+                    (None, true) => {
+                        tracing::warn!(%context, ?part, %error, "messages not served; retrying");
+                    }
+                    (None, false) => {
+                        tracing::warn!(%context, ?part, %error, "messages still not served");
+                    }
+                    (Some(message), true) => {
+                        tracing::warn!(%context, element = message, %error, "message not handled; retrying");
+                    }
+                    (Some(message), false) => {
+                        tracing::warn!(%context, element = message, %error, "message still not handled");
+                    }
+                }
+                now
+            }
+        };
+        let trouble = Trouble {
+            next: now + pause,
+            pause,
+            logged,
+            message: message.map(str::to_owned),
+        };
+        self.troubles.insert(part, trouble);
     }
 
     /// Records that a part succeeded.
