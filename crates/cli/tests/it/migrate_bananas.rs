@@ -121,7 +121,7 @@ on_all_data! {
             (&["--handler", "count"], "count"),
             (&["--handler", "count=count.js"], "count.js"),
             (&["--handler", "count=none.py"], "none.py"),
-            (&["--function", "a.b"], "a.b"),
+            (&["--function", "a:b"], "a:b"),
             (&["--job-timeout", "soon"], "soon"),
             (&["--client-variant", "rust"], "rust"),
             (&["--back", "--overdue"], "--back"),

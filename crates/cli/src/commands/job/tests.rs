@@ -70,13 +70,14 @@ const VALUES: [(&str, &[&str]); 38] = [
 ];
 
 /// Further values, of options that read files or end the command.
-const MORE: [(&str, &[&str]); 7] = [
+const MORE: [(&str, &[&str]); 8] = [
     ("tz", &["--at", "2099-01-01", "--tz", "Asia/Kathmandu"]),
     ("debounce", &["--debounce", "n=5s"]),
     ("throttle", &["--throttle", "n=5s"]),
     ("bindings", &["--bindings", "bindings.yaml"]),
     ("topic", &["--topic", "t"]),
     ("wait", &["--wait"]),
+    ("payload", &["--type", "t", "--payload", "1"]),
     ("id", &["--id", "i"]),
 ];
 
