@@ -20,13 +20,23 @@ use crate::exit::Exit;
 /// Greatest number of processes.
 const MAX_PROCESSES: u32 = 256;
 
+/// Program of Node.js that runs a file of tasks with the package beside it.
+const NODE: &str = "import { serve } from 'meshwork/worker'; await serve(process.argv[1]);";
+/// Endings of the files of Node.js.
+const OF_NODE: [&str; 4] = ["js", "mjs", "cjs", "ts"];
+
+fn is_script_of_node(app: &str) -> bool {
+    let ending = Path::new(app).extension();
+    ending.is_some_and(|it| OF_NODE.iter().any(|known| it == *known))
+}
+
 /// Options of an app.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "App")]
 pub(super) struct AppArgs {
-    /// Run the tasks of an app in Python, as shop.tasks:app: its module, and the name of its App. It is loaded once in each
-    /// of --processes, and --concurrency is that of each process
-    #[arg(long, value_name = "MODULE:NAME", conflicts_with_all = ["app_command", "types", "runtimes"])]
+    /// Run the tasks of an app: in Python the module and the name of its App, as shop.tasks:app; for Node.js a file, as
+    /// ./tasks.js. It is loaded once in each of --processes, and --concurrency is that of each process
+    #[arg(long, value_name = "MODULE:NAME|FILE", conflicts_with_all = ["app_command", "types", "runtimes"])]
     app: Option<String>,
     /// Run the tasks of an app in another language: the command that starts one of its processes, as 'ruby worker.rb'
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["types", "runtimes"])]
@@ -79,6 +89,13 @@ impl AppArgs {
 
     /// Returns the command that starts a process.
     fn command(&self, python: Option<&Path>) -> Result<Option<AppCommand>, CommandError> {
+        if let Some(file) = self.app.as_ref().filter(|app| is_script_of_node(app)) {
+            let arguments = ["--input-type=module", "-e", NODE, file];
+            return Ok(Some(AppCommand {
+                program: "node".into(),
+                arguments: arguments.map(Into::into).to_vec(),
+            }));
+        }
         if let Some(app) = &self.app {
             let arguments = ["-m", "meshwork._child", app];
             return Ok(Some(AppCommand {

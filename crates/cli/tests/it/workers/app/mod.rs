@@ -1,6 +1,7 @@
 //! Tasks of apps in other languages: `meshwork worker --app` and `--app-command`.
 
 mod client;
+mod node;
 
 use std::fs;
 use std::path::Path;
