@@ -33,8 +33,9 @@ def longest_function(lines):
         head = re.match(r"( *)(?:pub(?:\([a-z:_ ]+\))? )?(?:const |async )*fn (\w+)", line)
         if head:
             indent, name, start = head[1], head[2], number
-        if name and line.startswith(indent + "}") and number - start + 1 > longest[1]:
-            longest = (name, number - start + 1)
+        if name and line.startswith(indent + "}"):
+            longest = max(longest, (name, number - start + 1), key=lambda it: it[1])
+            name = None
     return longest
 
 

@@ -53,6 +53,7 @@ fn day(year: i64, month: i64, of_month: i64) -> i64 {
 #[must_use]
 pub fn duration(ms: u64) -> String {
     let (whole, part, units) = match ms / 1000 {
+        0 if ms == 0 => return "0 s".to_owned(),
         0 => return format!("{ms} ms"),
         seconds @ 1..10 => match ms % 1000 / 100 {
             0 => return format!("{seconds} s"),
@@ -218,7 +219,7 @@ mod tests {
     #[test]
     fn durations_have_two_units() {
         for (ms, text) in [
-            (0, "0 ms"),
+            (0, "0 s"),
             (5, "5 ms"),
             (1000, "1 s"),
             (1500, "1.5 s"),

@@ -324,7 +324,7 @@ async fn a_handler_alone_fails_as_in_a_worker() {
         (
             End::Snooze,
             Kind::Snoozed,
-            "snoozed for 60s",
+            "snoozed for 1 min",
             JobState::Delayed,
         ),
         (End::Discard, Kind::Discarded, "gone", JobState::Failed),

@@ -163,7 +163,7 @@ fn a_job_that_is_written_is_read_again() {
     for text in [
         r#"{"script":"1"}"#,
         r#"{"script":"1","group":"g","priority":"high","input":"a","env":{"A":"1"},"timeout":"90s","retries":3,"backoff":"1500ms"}"#,
-        r#"{"script":"1","instance":"i","fallback":"type","input":{"a":1.50},"start_timeout":"7ms","sandbox":{"profile":"strict","memory":64,"cpu":"20ms"}}"#,
+        r#"{"script":"1","instance":"i","fallback":"type","input":{"a":1.50},"start_timeout":"7ms","sandbox":{"profile":"strict","memory":"64M","cpu":"20s"}}"#,
         r#"{"script":"1","tags":["a","b"],"depends_on":["a","n=b"],"on_failure":"continue","prerequisite_timeout":60,"exclusive":true}"#,
         r#"{"script":"1","caller":"c","caller_context":"d","log_path":"l","batch":"b","at":"2100-01-01T00:00:00.005Z","key":"k"}"#,
         r#"{"script":"1","delay":"1h","unique":"u","unique_for":"5s","on_duplicate":"replace"}"#,

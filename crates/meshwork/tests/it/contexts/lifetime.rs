@@ -146,7 +146,10 @@ async fn no_job_begins_after_the_timeout_of_its_message() {
         assert!(world.list(8, "queue:v").await.is_empty());
         assert_eq!(world.field(8, &waits[0], "status").await, "error");
         let why = world.field(8, &waits[0], "error").await;
-        assert!(why.contains("timeout_result of its message, 60 s"), "{why}");
+        assert!(
+            why.contains("timeout_result of its message, 1 min"),
+            "{why}"
+        );
         assert_eq!(world.field(8, &begun, "status").await, "started");
         world.pass(1_000);
         world.settle(&coordinator).await;

@@ -212,7 +212,7 @@ async fn outcomes_and_constants_are_those_of_a_script() {
         ("let x = ;", FailureKind::Permanent, "Syntax error"),
         ("throw \"no\"", FailureKind::Script, "no"),
         ("Permanent(\"never\")", FailureKind::Permanent, "never"),
-        ("Snooze(2)", FailureKind::Snoozed, "2s"),
+        ("Snooze(2)", FailureKind::Snoozed, "2 s"),
         ("fn f() { f() } f()", FailureKind::Script, "Stack overflow"),
         (
             "nowhere(1)",

@@ -78,7 +78,7 @@ fn what_cannot_be_ours_says_why() {
     };
     assert!(of("", GO).contains("id is empty"));
     assert!(of("a b", GO).contains("a b"));
-    assert!(of("j1", &GO.replace("\"count\"", "\"a.b\"")).contains("a.b"));
+    assert!(of("j1", &GO.replace("\"count\"", "\"a:b\"")).contains("a:b"));
     assert!(of("j1", &GO.replace("s\":3", "s\":200")).contains("199 retries"));
 }
 
