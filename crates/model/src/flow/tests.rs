@@ -174,7 +174,7 @@ fn options_have_their_ranges_and_their_work() {
     };
     assert!(gate(|job| job.foreach = Some("3".into())).contains("`foreach` goes with"));
     assert!(gate(|job| job.retries = 1).contains("`retries` goes with"));
-    assert!(gate(|job| job.timeout_ms = Some(0)).contains("`timeout` is 0 ms"));
+    assert!(gate(|job| job.timeout_ms = Some(0)).contains("`timeout` is 0 s"));
 }
 
 #[test]

@@ -151,7 +151,7 @@ on_all_data! {
 
     fn who_is_not_there_does_not_answer(ground: &Ground) {
         let said = ground.run(&["action", "call", "nobody.run", "--wait", "0"]).exits(4).stderr;
-        assert!(said.contains("after 0 ms"), "{said}");
+        assert!(said.contains("after 0 s"), "{said}");
         let help = ground.run(&["action", "notify", "--help"]).ok().stdout;
         assert!(help.contains("<EVENT>") && !help.contains("ACTION_TYPE"), "{help}");
         let said = ground.run(&["action", "call", "nobody.run", "--wait", "1"]).exits(4).stderr;
