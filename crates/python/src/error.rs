@@ -1,35 +1,69 @@
 //! Errors as exceptions of the Python package.
 
-use std::error::Error as _;
+use std::fmt;
 
 use meshwork::Error;
+use meshwork::context::ContextError;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 /// Module of the exceptions.
 const ERRORS: &str = "meshwork._errors";
 
-/// Returns the exception of a failed call.
-pub(crate) fn failed(py: Python<'_>, error: &Error) -> PyErr {
-    let kind = match error {
-        Error::JobWaitTimeout { .. } => "ResultTimeout",
-        _ => "MeshworkError",
-    };
-    let mut message = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let text = error.to_string();
-        if !message.ends_with(&text) {
-            message = format!("{message}: {text}");
-        }
-        cause = error.source();
-    }
-    exception(py, kind, message)
+/// Reason why a call has failed.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    Call(Box<Error>),
+    Context(ContextError),
+    /// A parameter is wrong.
+    Refused(String),
 }
 
-/// Returns the exception of a job that was refused before a call.
-pub(crate) fn refused(message: String) -> PyErr {
-    Python::attach(|py| exception(py, "MeshworkError", message))
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self::Call(Box::new(error))
+    }
+}
+
+impl From<ContextError> for Fault {
+    fn from(error: ContextError) -> Self {
+        Self::Context(error)
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let error: &dyn std::error::Error = match self {
+            Self::Call(error) => error,
+            Self::Context(error) => error,
+            Self::Refused(why) => return f.write_str(why),
+        };
+        let mut message = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            let text = error.to_string();
+            if !message.ends_with(&text) {
+                message = format!("{message}: {text}");
+            }
+            cause = error.source();
+        }
+        f.write_str(&message)
+    }
+}
+
+impl Fault {
+    /// Returns the exception.
+    pub(crate) fn exception(&self, py: Python<'_>) -> PyErr {
+        let kind = match self {
+            Self::Call(error) => match **error {
+                Error::JobWaitTimeout { .. } => "ResultTimeout",
+                Error::JobExists { .. } => "JobExists",
+                _ => "MeshworkError",
+            },
+            _ => "MeshworkError",
+        };
+        exception(py, kind, self.to_string())
+    }
 }
 
 fn exception(py: Python<'_>, kind: &str, message: String) -> PyErr {

@@ -14,10 +14,12 @@ A worker runs it: ``meshwork worker --app shop.tasks:app``.
 """
 
 from ._app import App
+from ._batch import Batch, BatchEnd
 from ._context import Context, current
 from ._errors import (
     Discard,
     JobCancelled,
+    JobExists,
     JobFailed,
     MeshworkError,
     Permanent,
@@ -25,21 +27,30 @@ from ._errors import (
     Retry,
     Snooze,
 )
+from ._flow import GroupHandle, Signature, chain, chord, group
 from ._handle import Handle
 from ._task import Task
 
 __all__ = [
     "App",
+    "Batch",
+    "BatchEnd",
     "Context",
     "Discard",
+    "GroupHandle",
     "Handle",
     "JobCancelled",
+    "JobExists",
     "JobFailed",
     "MeshworkError",
     "Permanent",
     "ResultTimeout",
     "Retry",
+    "Signature",
     "Snooze",
     "Task",
+    "chain",
+    "chord",
     "current",
+    "group",
 ]

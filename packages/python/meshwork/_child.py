@@ -24,7 +24,7 @@ from typing import Any, Callable, Optional
 from ._app import App
 from ._codec import encode
 from ._context import Context, _current
-from ._errors import Permanent, Verdict
+from ._errors import MeshworkError, Permanent, Verdict
 from ._task import Task
 
 PROTOCOL = 1
@@ -101,7 +101,7 @@ class Process:
         sys.stderr = Printed(sys.stderr, True)
         for start in self._app._starts:
             await _finished(start())
-        tasks = [{"name": name} for name in self._app.tasks]
+        tasks = [{"name": name, **self._app._limits.get(name, {})} for name in self._app.tasks]
         ready = {"protocol": PROTOCOL, "tasks": tasks, "schedules": self._app._schedules}
         self._channel.send({"ready": ready})
         threading.Thread(target=self._read, name="messages", daemon=True).start()
@@ -226,7 +226,7 @@ class Run:
             raise Permanent(f"there is no task {self.context.task!r} in this app")
         try:
             return self.task._arguments(payload, self.context)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, MeshworkError) as error:
             raise Permanent(f"the arguments do not fit {self.task.name}(): {error}") from None
 
     def _done(self, result: Any) -> None:

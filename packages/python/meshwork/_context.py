@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextvars
+import json
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
+from ._batch import BatchEnd
 from ._errors import MeshworkError
 
 if TYPE_CHECKING:
@@ -68,6 +70,25 @@ class Context:
             raise MeshworkError(entry["error"])
         return entry.get("result")
 
+    @property
+    def batch_end(self) -> BatchEnd:
+        """The end of the batch whose callback this job is."""
+        if self.input is None:
+            raise MeshworkError("this job is no callback of a batch")
+        return BatchEnd(**json.loads(self.input))
+
+    def _has_results(self, name: str) -> bool:
+        return name in self._inputs or f"{name}.0" in self._inputs
+
+    def _results(self, name: str) -> Any:
+        """Returns the result of the prerequisite of this name, or the list of those that are numbered from 0."""
+        if name in self._inputs:
+            return self.result_of(name)
+        results: list[Any] = []
+        while f"{name}.{len(results)}" in self._inputs:
+            results.append(self.result_of(f"{name}.{len(results)}"))
+        return results
+
     def add_child(self, task: "Task[..., Any]", *args: Any, **kwargs: Any) -> str:
         """Adds a child, a job of this task, and returns its id. Its options are those of ``task.options()``.
 
@@ -76,7 +97,7 @@ class Context:
         """
         self._calls += 1
         call = self._calls
-        answered, answer = threading.Event(), []
+        answered, answer = threading.Event(), list[dict[str, Any]]()
         self._children[call] = (answered, answer)
         self._send({"add_child": {"run": self._run, "call": call, **task._child(args, kwargs)}})
         answered.wait()

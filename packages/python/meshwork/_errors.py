@@ -9,6 +9,10 @@ class MeshworkError(Exception):
     """A call to the store failed, or was refused."""
 
 
+class JobExists(MeshworkError):
+    """There is a job with this id: it stays as it is."""
+
+
 class ResultTimeout(MeshworkError):
     """The job has not ended within the time given."""
 

@@ -57,7 +57,7 @@ class Handle(Generic[R]):
 
     def cancel(self) -> str:
         """Cancels the job. Returns what became of it: cancelled, cancelling or ended."""
-        return self._app._native().cancel(self.id)
+        return cast(str, self._app._native().cancel(self.id))
 
 
 def _output(job: dict[str, Any]) -> Any:

@@ -24,6 +24,9 @@ else:
             return TypeVar(name)
 
 
+from ._batch import BatchEnd
+from ._flow import Before, Signature
+
 if TYPE_CHECKING:
     from ._app import App
     from ._handle import Handle
@@ -39,8 +42,14 @@ JOB_OPTIONS = frozenset(
 )
 #: Options that may be functions of the arguments.
 _COMPUTED = ("key", "unique")
+#: Options that are settings of the task's queue, which workers of the app store.
+LIMITS = ("concurrency", "key_concurrency", "rate")
 #: Options of a child.
 _OF_CHILDREN = frozenset("priority delay retries timeout key group env".split())
+
+
+#: Stands for the result of the step before.
+_RESULT: Any = object()
 
 
 def _by_name(module: str, name: str, options: dict[str, Any]) -> "Task[..., Any]":
@@ -56,14 +65,14 @@ class Task(Generic[P, R]):
     def __init__(self, app: "App", function: Callable[..., Any], name: str, options: dict[str, Any]) -> None:
         for option in options:
             if option not in JOB_OPTIONS:
-                raise TypeError(f"task {name}: there is no option {option!r}; options: {', '.join(sorted(JOB_OPTIONS))}")
+                known = ", ".join(sorted(JOB_OPTIONS.union(LIMITS)))
+                raise TypeError(f"task {name}: there is no option {option!r}; options: {known}")
         self.app = app
         self.name = name
         self.function = function
         self.is_async = inspect.iscoroutinefunction(function)
         self._options = options
         self._signature = inspect.signature(function)
-        self._context_parameter: Optional[str] = None
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -74,7 +83,7 @@ class Task(Generic[P, R]):
 
     def __reduce__(self) -> Any:
         # As a function: by its name. The app and its connection stay here.
-        return _by_name, (self.__module__, self.__qualname__, self._options)
+        return _by_name, (self.__module__, getattr(self, "__qualname__"), self._options)
 
     def options(self, **options: Any) -> "Task[P, R]":
         """Returns the task with other options for its jobs, such as ``delay="10m"`` or ``id=…``."""
@@ -108,12 +117,26 @@ class Task(Generic[P, R]):
 
     def call(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Enqueues a job and waits for its result."""
-        return self.app._enqueue(self._spec(args, kwargs), True).result()
+        return typing.cast(R, self.app._enqueue(self._spec(args, kwargs), True).result())
 
     async def acall(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Enqueues a job and waits for its result."""
         call = functools.partial(self.call, *args, **kwargs)
         return await asyncio.get_running_loop().run_in_executor(None, call)
+
+    def perform(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Runs the task here as a worker does, without a store, and returns its result: for tests."""
+        from .testing import perform
+
+        return perform(Signature(self, args, kwargs, False)).result
+
+    def s(self, *args: Any, **kwargs: Any) -> "Signature[R]":
+        """Returns a call for a flow: its first free argument is the result of the step before."""
+        return Signature(self, args, kwargs, True)
+
+    def si(self, *args: P.args, **kwargs: P.kwargs) -> "Signature[R]":
+        """Returns a call for a flow that takes no result of the step before."""
+        return Signature(self, args, kwargs, False)
 
     def _hints(self) -> dict[str, Any]:
         if not hasattr(self, "_cached_hints"):
@@ -125,15 +148,14 @@ class Task(Generic[P, R]):
             self._cached_hints = hints
         return self._cached_hints
 
-    def _context_name(self) -> Optional[str]:
-        for name, hint in self._hints().items():
-            if hint is Context and name != "return":
-                return name
-        return None
+    def _given(self) -> dict[str, Any]:
+        """Returns the parameters that the run gives: their names and annotations."""
+        hints = self._hints().items()
+        return {name: hint for name, hint in hints if hint in (Context, BatchEnd) and name != "return"}
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> inspect.BoundArguments:
-        of_context = self._context_name()
-        parameters = [p for p in self._signature.parameters.values() if p.name != of_context]
+        given = self._given()
+        parameters = [p for p in self._signature.parameters.values() if p.name not in given]
         return self._signature.replace(parameters=parameters).bind(*args, **kwargs)
 
     def _encoded(self, bound: inspect.BoundArguments) -> dict[str, Any]:
@@ -161,14 +183,16 @@ class Task(Generic[P, R]):
         """Returns the arguments of a run."""
         if not isinstance(payload, dict):
             raise TypeError("the arguments are no JSON object")
-        of_context, hints = self._context_name(), self._hints()
+        given, hints = self._given(), self._hints()
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
         for name, parameter in self._signature.parameters.items():
-            if name == of_context:
-                value: Any = context
+            if name in given:
+                value: Any = context if given[name] is Context else context.batch_end
             elif name in payload:
                 value = self._decode(name, payload.pop(name), hints, parameter.kind)
+            elif context._has_results(name):
+                value = self._decode(name, context._results(name), hints, parameter.kind)
             elif parameter.default is not inspect.Parameter.empty:
                 value = parameter.default
             elif parameter.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
@@ -197,12 +221,27 @@ class Task(Generic[P, R]):
 
     def _spec(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         """Returns a job in JSON."""
-        bound = self._bound(args, kwargs)
+        return json.dumps(self._job(self._bound(args, kwargs), []))
+
+    def _spec_after(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], before: Optional[Before], takes_result: bool
+    ) -> dict[str, Any]:
+        """Returns a job that runs after others, and takes their results as its first free argument."""
+        if before is None or not takes_result:
+            return self._job(self._bound(args, kwargs), list(before.ids) if before else [])
+        bound = self._bound((_RESULT, *args), kwargs)
+        for name, value in bound.arguments.items():
+            if value is _RESULT:
+                del bound.arguments[name]
+                return self._job(bound, before.named(name))
+        raise TypeError(f"{self.name}() has no parameter for the result of the step before: use {self.name}.si()")
+
+    def _job(self, bound: inspect.BoundArguments, before: list[str]) -> dict[str, Any]:
         payload, options = self._encoded(bound), self._computed(bound)
-        depends_on = options.get("depends_on")
-        if depends_on is not None:
-            options["depends_on"] = [getattr(one, "id", one) for one in depends_on]
-        return json.dumps({"type": self.name, "payload": payload, **options})
+        depends_on = [getattr(one, "id", one) for one in options.get("depends_on", [])] + before
+        if depends_on:
+            options["depends_on"] = depends_on
+        return {"type": self.name, "payload": payload, **options}
 
     def _child(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         bound = self._bound(args, kwargs)

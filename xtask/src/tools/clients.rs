@@ -128,6 +128,15 @@ pub(super) const TYPESCRIPT_SDK: NpmPackages = NpmPackages {
     folder: "sdk",
     file: "typescript/package.json",
 };
+/// Packages beside which tasks run.
+pub(super) const TASKS_PYTHON: PythonPackages = PythonPackages {
+    folder: "tasks",
+    file: "celery/__init__.py",
+};
+pub(super) const TASKS_NODE: NpmPackages = NpmPackages {
+    folder: "tasks",
+    file: "bullmq/package.json",
+};
 
 /// Schemathesis, and published generators of clients.
 pub(super) const SCHEMATHESIS: PythonPackages = PythonPackages {

@@ -105,6 +105,10 @@ pub(crate) fn prepare(workspace: &Workspace, install: bool, few: bool) -> Tools 
     report("packages of clients/python", of_python);
     let of_node = clients::TYPESCRIPT_SDK.find_or_install(workspace, install);
     report("packages of clients/typescript", of_node);
+    let of_python = clients::TASKS_PYTHON.find_or_install(workspace, python.as_deref(), install);
+    report("packages beside tasks in Python", of_python);
+    let of_node = clients::TASKS_NODE.find_or_install(workspace, install);
+    report("packages beside tasks in Node", of_node);
     Tools {
         python,
         redis,

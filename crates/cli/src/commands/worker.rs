@@ -168,6 +168,7 @@ impl Listen {
         let ended = async {
             if let Some(app) = &app {
                 app::store_schedules(app, &client).await?;
+                app::store_limits(app, &client).await?;
             }
             self.serve(context, (&client, interrupt, quiet)).await
         };

@@ -1,7 +1,14 @@
 //! Enqueues the jobs of held rows, and sorts the answers.
 
-use meshwork::{Enqueued, JobId};
+use std::collections::HashMap;
+
+use meshwork::{Enqueued, JobId, JobRequest};
 use meshwork_model::job::NewJob;
+use meshwork_model::name::NameError;
+use meshwork_model::schedule::zone::Zone;
+use meshwork_model::spec::{JobSpec, SpecPlace};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::Relay;
 use crate::database::{Held, Sent};
@@ -120,19 +127,81 @@ impl<D: Database> Relay<D> {
 const UNCERTAIN: &str = "an earlier attempt may have enqueued this job, and the store no longer has jobs of that time: \
                          look for its effect, then `meshwork outbox retry` or `meshwork outbox delete` it";
 
+/// The job of a row as `meshwork job schema` describes it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Specified {
+    spec: JobSpec,
+}
+
 /// Reads the job of a row.
 pub(crate) fn read(id: &str, text: &str) -> Result<NewJob, String> {
-    let id: JobId = id
-        .parse()
-        .map_err(|error: meshwork_model::name::NameError| error.to_string())?;
+    let id = named(id)?;
+    let fields = serde_json::from_str::<HashMap<&str, IgnoredAny>>(text);
+    if fields.is_ok_and(|fields| fields.contains_key("spec")) {
+        return specified(id, text);
+    }
     let job = NewJob::from_json(id, text).map_err(|error| error.to_string())?;
     job.check().map_err(|error| error.to_string())?;
     Ok(job)
 }
 
+fn specified(id: JobId, text: &str) -> Result<NewJob, String> {
+    let Specified { mut spec } = meshwork_model::read::from_json(text.as_bytes())?;
+    let script_type = spec.script_type.take();
+    let script_type = script_type.ok_or("spec.type: give the type of the job")?;
+    let place = SpecPlace {
+        id: &named,
+        awaited: &named,
+        now_ms: meshwork::host_ms(),
+        zone: &Zone::default(),
+    };
+    let request = JobRequest::new(script_type.0, "").with_spec(spec, &place);
+    let request = request.map_err(|error| format!("spec.{error}"))?;
+    request.id(id).build().map_err(|error| error.to_string())
+}
+
+fn named(id: &str) -> Result<JobId, String> {
+    id.parse().map_err(|error: NameError| error.to_string())
+}
+
 #[cfg(test)]
 mod tests {
+    use meshwork_model::job::When;
+
     use super::*;
+
+    #[test]
+    fn a_row_may_have_a_job_as_the_schema_describes_it() {
+        let row = r#"{"spec": {"type": "mail", "payload": {"to": "ada"}, "retries": 3, "timeout": "90s", "delay": "1m"}}"#;
+        let job = read("a", row).unwrap();
+        assert_eq!(
+            (job.id.as_str(), job.script.as_str()),
+            ("a", r#"{"to": "ada"}"#)
+        );
+        assert_eq!(
+            (job.retries, job.timeout, job.when),
+            (3, 90, Some(When::In(60_000)))
+        );
+        for (row, fault) in [
+            (r#"{"spec": {"payload": 1}}"#, "spec.type"),
+            (
+                r#"{"spec": {"type": "mail", "payload": 1, "retry": 3}}"#,
+                "retries",
+            ),
+            (
+                r#"{"spec": {"type": "mail", "payload": 1}, "type": "mail"}"#,
+                "type",
+            ),
+            (
+                r#"{"spec": {"type": "mail", "payload": 1, "at": "soon"}}"#,
+                "spec.at",
+            ),
+        ] {
+            let refused = read("a", row).unwrap_err();
+            assert!(refused.contains(fault), "{row}: {refused}");
+        }
+    }
 
     #[test]
     fn pauses_double_up_to_a_minute() {

@@ -146,6 +146,18 @@ pub(super) enum FromApp {
 pub struct Task {
     /// Its name: the type of its jobs.
     pub name: String,
+    /// Group of its jobs, which is a part of their queue. Default: none.
+    #[serde(default)]
+    pub group: Option<String>,
+    /// Greatest number of its jobs that run at once, on all workers together. Default: as the queue has it.
+    #[serde(default)]
+    pub concurrency: Option<u64>,
+    /// The same for the jobs of one key.
+    #[serde(default)]
+    pub key_concurrency: Option<u64>,
+    /// Greatest rate of their starts, as `100/min`.
+    #[serde(default)]
+    pub rate: Option<String>,
 }
 
 /// A schedule of an app: a task that runs repeatedly.

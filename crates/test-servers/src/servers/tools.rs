@@ -45,6 +45,10 @@ pub enum Tool {
     PythonSdk,
     /// The packages that `clients/typescript` is built with.
     TypescriptSdk,
+    /// Packages beside which tasks in Python run: pytest, Celery, drivers of databases, frameworks.
+    TasksPython,
+    /// The same for Node: BullMQ, drivers, frameworks, vitest.
+    TasksNode,
     /// Schemathesis, and generators of clients from the documents of the API, which are beside it.
     Schemathesis,
     /// The browser Chromium.
@@ -83,6 +87,8 @@ impl Tool {
             Self::PhpRedis => "redis.so",
             Self::PythonSdk => "httpx/__init__.py",
             Self::TypescriptSdk => "typescript/package.json",
+            Self::TasksPython => "celery/__init__.py",
+            Self::TasksNode => "bullmq/package.json",
             Self::Schemathesis => "schemathesis/__init__.py",
             Self::Chromium => "chromium",
             Self::BrowserSdk => "puppeteer-core/package.json",
@@ -113,6 +119,8 @@ impl Tool {
             Self::PhpRedis => "MESHWORK_TEST_PHPREDIS",
             Self::PythonSdk => "MESHWORK_TEST_PYTHON_SDK",
             Self::TypescriptSdk => "MESHWORK_TEST_TYPESCRIPT_SDK",
+            Self::TasksPython => "MESHWORK_TEST_TASKS_PYTHON",
+            Self::TasksNode => "MESHWORK_TEST_TASKS_NODE",
             Self::Schemathesis => "MESHWORK_TEST_SCHEMATHESIS",
             Self::Chromium => "MESHWORK_TEST_CHROMIUM",
             Self::BrowserSdk => "MESHWORK_TEST_BROWSER_SDK",
@@ -167,6 +175,8 @@ fn unpacked(tool: Tool) -> Option<PathBuf> {
         Tool::McpPython => "clients/agents/python",
         Tool::PythonSdk => "clients/sdk/python",
         Tool::TypescriptSdk => "clients/sdk/node_modules",
+        Tool::TasksPython => "clients/tasks/python",
+        Tool::TasksNode => "clients/tasks/node_modules",
         Tool::Schemathesis => "clients/documents/python",
         Tool::BrowserSdk => "clients/browser/node_modules",
         _ => return None,

@@ -9,6 +9,8 @@ use std::thread;
 use meshwork::runtime::{App, AppCommand, AppError, AppOptions};
 use meshwork::{Client, JobRequest, NewSchedule, host_ms};
 use meshwork_model::name::NameError;
+use meshwork_model::queue::{QueueSetting, RateError};
+use meshwork_model::route::Route;
 use meshwork_model::sandbox::parse_size;
 use meshwork_model::schedule::zone::Zone;
 use meshwork_model::spec::SpecPlace;
@@ -146,6 +148,40 @@ pub(super) async fn store_schedules(app: &App, client: &Client) -> Result<(), Co
             new = new.zone(zone).map_err(|error| wrong(&error))?;
         }
         client.schedule(&schedule.name)?.replace(new).await?;
+    }
+    Ok(())
+}
+
+/// Sets the limits of the queues of an app's tasks, for all workers. Other limits stay.
+pub(super) async fn store_limits(app: &App, client: &Client) -> Result<(), CommandError> {
+    for task in app.tasks() {
+        let wrong = |error: &dyn Display| {
+            CommandError::usage(format_args!("task {:?} of the app: {error}", task.name))
+        };
+        let mut settings = Vec::new();
+        settings.extend(
+            task.concurrency
+                .map(|it| QueueSetting::Concurrency(Some(it))),
+        );
+        let of_keys = task.key_concurrency;
+        settings.extend(of_keys.map(|it| QueueSetting::KeyConcurrency(Some(it))));
+        if let Some(rate) = &task.rate {
+            let rate = rate.parse().map_err(|error: RateError| wrong(&error))?;
+            settings.push(QueueSetting::Rate(Some(rate)));
+        }
+        if settings.is_empty() {
+            continue;
+        }
+        let name = |error: NameError| wrong(&error);
+        let mut route = Route::to(task.name.parse().map_err(name)?);
+        route.group = task
+            .group
+            .as_deref()
+            .map(str::parse)
+            .transpose()
+            .map_err(name)?;
+        let queue = route.queue(client.broker().keys());
+        client.update_queue(&queue, &settings).await?;
     }
     Ok(())
 }

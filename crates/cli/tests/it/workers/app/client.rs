@@ -9,6 +9,12 @@ use crate::common::{Ground, Running, on_all_data};
 
 /// A program with the Python package as it is installed: with the native module of this build.
 fn python(ground: &Ground, program: &str) -> Running {
+    ground.file("program.py", program);
+    Running::start(python_with(ground, &["program.py"]))
+}
+
+/// The interpreter with these arguments, and with the package as it is installed.
+pub(super) fn python_with(ground: &Ground, args: &[&str]) -> Command {
     let site = ground.path("site/meshwork");
     if !site.exists() {
         fs::create_dir_all(&site).unwrap();
@@ -20,18 +26,21 @@ fn python(ground: &Ground, program: &str) -> Running {
         }
         fs::copy(native_module(), site.join("_native.abi3.so")).unwrap();
     }
-    ground.file("program.py", program);
     let mut command = Command::new("python3");
     command
-        .arg("program.py")
+        .args(args)
         .current_dir(ground.path(""))
-        .env("PYTHONPATH", ground.path("site"));
+        .env("PYTHONPATH", ground.path("site"))
+        .env("PYTHONDONTWRITEBYTECODE", "1");
     for (name, value) in ground.command(&["worker"]).get_envs() {
-        if let Some(value) = value.filter(|_| name == "REDIS_URL" || name == "MESHWORK_DATA") {
+        let is_passed = ["REDIS_URL", "MESHWORK_DATA", "HOME"]
+            .iter()
+            .any(|it| name == *it);
+        if let Some(value) = value.filter(|_| is_passed) {
             command.env(name, value);
         }
     }
-    Running::start(command)
+    command
 }
 
 /// Returns the file of the native module, which is built with the tests.

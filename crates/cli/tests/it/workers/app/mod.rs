@@ -1,7 +1,9 @@
 //! Tasks of apps in other languages: `meshwork worker --app` and `--app-command`.
 
+mod beside;
 mod client;
 mod node;
+mod programs;
 
 use std::fs;
 use std::path::Path;

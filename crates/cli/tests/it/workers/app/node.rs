@@ -69,14 +69,19 @@ assert.throws(() => add.options({ retry: 1 }), /retries/);
 console.log("done");
 "#;
 
-/// Installs the package, and starts a worker.
-fn worker(ground: &Ground, args: &[&str]) -> Running {
+/// Installs the package.
+pub(super) fn installed(ground: &Ground) {
     let installed = ground.path("node_modules/meshwork");
     fs::create_dir_all(&installed).unwrap();
     let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages/node");
     for file in fs::read_dir(package).unwrap().map(Result::unwrap) {
         fs::copy(file.path(), installed.join(file.file_name())).unwrap();
     }
+}
+
+/// Installs the package, and starts a worker.
+fn worker(ground: &Ground, args: &[&str]) -> Running {
+    installed(ground);
     ground.file("tasks.mjs", TASKS);
     let args = [
         &[

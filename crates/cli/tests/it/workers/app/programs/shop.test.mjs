@@ -1,0 +1,5 @@
+import test from "node:test";
+
+import { tests } from "./tests_of_shop.mjs";
+
+tests(test);
