@@ -1,11 +1,11 @@
 // Errors by which a task decides about its job, and those of the client.
 
-class MeshworkError extends Error {
+export class MeshworkError extends Error {
   name = "MeshworkError";
 }
 
 /** The job has ended without a result; `job` is its record. */
-class JobFailed extends MeshworkError {
+export class JobFailed extends MeshworkError {
   name = "JobFailed";
 
   constructor(job) {
@@ -15,22 +15,22 @@ class JobFailed extends MeshworkError {
 }
 
 /** The job was cancelled. */
-class JobCancelled extends JobFailed {
+export class JobCancelled extends JobFailed {
   name = "JobCancelled";
 }
 
 /** The job has not ended within the time given. */
-class ResultTimeout extends MeshworkError {
+export class ResultTimeout extends MeshworkError {
   name = "ResultTimeout";
 }
 
-class Verdict extends Error {
+export class Verdict extends Error {
   verdict = "retry";
   after = undefined;
 }
 
 /** Run the job again, after `after` seconds or else after its backoff, if a retry is left. */
-class Retry extends Verdict {
+export class Retry extends Verdict {
   name = "Retry";
 
   constructor(message = "a retry is needed", { after } = {}) {
@@ -40,13 +40,13 @@ class Retry extends Verdict {
 }
 
 /** No retry would help: the job becomes a dead letter. */
-class Permanent extends Verdict {
+export class Permanent extends Verdict {
   name = "Permanent";
   verdict = "permanent";
 }
 
 /** Run the job again after this number of seconds, without counting an attempt. */
-class Snooze extends Verdict {
+export class Snooze extends Verdict {
   name = "Snooze";
   verdict = "snooze";
 
@@ -57,9 +57,7 @@ class Snooze extends Verdict {
 }
 
 /** End the job in error, without a dead letter. */
-class Discard extends Verdict {
+export class Discard extends Verdict {
   name = "Discard";
   verdict = "discard";
 }
-
-module.exports = { Discard, JobCancelled, JobFailed, MeshworkError, Permanent, ResultTimeout, Retry, Snooze, Verdict };

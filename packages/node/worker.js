@@ -1,80 +1,25 @@
 // A process of a worker: loads a module with apps and runs their tasks. Its stdin is a socket; each line on it is a message, an
 // object of JSON: see docs/adding-a-language.md.
 
-"use strict";
+import { Socket } from "node:net";
+import { resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
+import { Worker } from "node:worker_threads";
 
-const { AsyncLocalStorage } = require("node:async_hooks");
-const { Socket } = require("node:net");
-const { resolve } = require("node:path");
-const { createInterface } = require("node:readline");
-const { pathToFileURL } = require("node:url");
-const { Worker } = require("node:worker_threads");
-
-const { Permanent, Verdict } = require("./errors.js");
-const { apps } = require("./index.js");
+import { Context, call, current } from "./context.js";
+import { Permanent, Verdict } from "./errors.js";
+import { apps } from "./index.js";
 
 const PROTOCOL = 1;
 /** Time between two looks for the parent, in milliseconds. */
 const LOOKS = 250;
 
-const current = new AsyncLocalStorage();
 const socket = new Socket({ fd: 0, readable: true, writable: true });
 const runs = new Map();
 
 function send(message) {
   socket.write(`${JSON.stringify(message)}\n`);
-}
-
-/** The run of a task. */
-class Context {
-  #run;
-  #controller = new AbortController();
-  #calls = 0;
-  children = new Map();
-
-  constructor(run) {
-    this.#run = run;
-    this.id = run.id;
-    this.task = run.type;
-    this.attempt = run.attempt;
-    this.timeout = run.timeout;
-    this.caller = run.caller ?? "";
-    this.input = run.input;
-    this.env = run.env ?? {};
-    this.traceparent = run.traceparent;
-    this.cancelReason = undefined;
-    this.signal = this.#controller.signal;
-  }
-
-  log(text) {
-    send({ log: { run: this.#run.run, text: `${text}\n` } });
-  }
-
-  progress(fraction, message) {
-    send({ progress: { run: this.#run.run, fraction, message } });
-  }
-
-  resultOf(name) {
-    const entry = this.#run.inputs?.[name];
-    if (!entry) throw new Error(`there is no input "${name}": this job has ${Object.keys(this.#run.inputs ?? {}).join(", ") || "none"}`);
-    if (entry.error) throw new Error(entry.error);
-    return entry.result;
-  }
-
-  addChild(task, args = {}) {
-    const call = ++this.#calls;
-    send({ add_child: { run: this.#run.run, call, ...task.child(args) } });
-    return new Promise((done, failed) => this.children.set(call, { done, failed }));
-  }
-
-  write(text, stderr) {
-    send({ log: { run: this.#run.run, text, stderr } });
-  }
-
-  cancel(reason) {
-    this.cancelReason = reason;
-    this.#controller.abort(new Permanent("the run was cancelled"));
-  }
 }
 
 /** Ends this process with its parent, also while a task blocks the event loop. */
@@ -106,18 +51,10 @@ function taskOf(name) {
 }
 
 async function begin(run) {
-  const context = new Context(run);
+  const context = new Context(run, send);
   runs.set(run.run, context);
   try {
-    const result = await current.run(context, async () => {
-      const task = taskOf(run.type);
-      const ended = task.app.middlewares.reduceRight(
-        (goOn, around) => () => around(context, goOn),
-        () => task.run(run.payload, context),
-      );
-      const cancelled = new Promise((_, failed) => context.signal.addEventListener("abort", () => failed(context.signal.reason)));
-      return Promise.race([ended(), cancelled]);
-    });
+    const result = await call(taskOf(run.type), run.payload, context);
     send({ done: { run: run.run, result: result ?? null } });
   } catch (error) {
     send({ failed: { run: run.run, ...failure(error) } });
@@ -129,7 +66,7 @@ async function begin(run) {
 function failure(error) {
   if (error instanceof Verdict) return { error: error.message, verdict: error.verdict, after: error.after };
   if (!(error instanceof Error)) return { error: String(error) };
-  const own = (line) => !line.includes(__filename);
+  const own = (line) => !line.includes(new URL(".", import.meta.url).href);
   return { error: `${error.name}: ${error.message}`, traceback: error.stack?.split("\n").filter(own).join("\n") };
 }
 
@@ -141,15 +78,12 @@ async function stop() {
 const messages = {
   run: begin,
   cancel: ({ run, reason }) => runs.get(run)?.cancel(reason),
-  child({ run, call, id, error }) {
-    const child = runs.get(run)?.children.get(call);
-    error === undefined ? child?.done(id) : child?.failed(new Error(error));
-  },
+  child: (answer) => runs.get(answer.run)?.answer(answer),
   stop,
 };
 
 /** Loads the module, and runs tasks until the worker ends this process. */
-async function serve(module) {
+export async function serve(module) {
   for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => {});
   watchParent();
   redirect(process.stdout, false);
@@ -167,5 +101,3 @@ async function serve(module) {
   const tasks = all.flatMap((app) => [...app.tasks.keys()]).map((name) => ({ name }));
   send({ ready: { protocol: PROTOCOL, tasks, schedules: all.flatMap((app) => app.schedules) } });
 }
-
-module.exports = { serve };

@@ -1,1 +1,0 @@
-export { App, Discard, JobCancelled, JobFailed, MeshworkError, Permanent, ResultTimeout, Retry, Snooze } from "./index.js";
