@@ -24,9 +24,9 @@ function send(message) {
 
 /** Ends this process with its parent, also while a task blocks the event loop. */
 function watchParent() {
+  // The thread may begin when the parent is gone already.
   const source = `
-    const parent = process.ppid;
-    setInterval(() => process.ppid === parent || process.kill(process.pid, "SIGKILL"), ${LOOKS});`;
+    setInterval(() => process.ppid === ${process.ppid} || process.kill(process.pid, "SIGKILL"), ${LOOKS});`;
   new Worker(source, { eval: true }).unref();
 }
 
