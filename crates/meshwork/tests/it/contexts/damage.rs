@@ -1,11 +1,17 @@
 //! Damaged keys and records: each delays no other message, and a message that cannot be handled ends with a reason.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use meshwork::context::{Coordinator, Serves};
 use meshwork_model::keys::context::MessageKey;
 use meshwork_test_servers::eventually;
 use tokio_util::sync::CancellationToken;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::set_default;
+use tracing::{Event, Level, Metadata, Subscriber};
 
 use super::world::World;
 
@@ -251,4 +257,78 @@ async fn a_damaged_context_does_not_slow_the_trips_of_others() {
         // Such a context added a pause of 1 s to the round trip of each message.
         assert!(shortest < Duration::from_millis(800), "{shortest:?}");
     }
+}
+
+/// Counts the failures of messages, and the warnings about them.
+#[derive(Clone, Default)]
+struct Failures(Arc<[AtomicUsize; 2]>);
+
+impl Failures {
+    fn count(&self, is_warning: bool) -> usize {
+        self.0[usize::from(is_warning)].load(Ordering::Relaxed)
+    }
+}
+
+impl Subscriber for Failures {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn event(&self, event: &Event<'_>) {
+        let mut seen = IsFailure(false);
+        event.record(&mut seen);
+        if seen.0 {
+            let is_warning = *event.metadata().level() == Level::WARN;
+            self.0[usize::from(is_warning)].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+struct IsFailure(bool);
+
+impl Visit for IsFailure {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        let text = format!("{value:?}");
+        self.0 |= field.name() == "message" && text.starts_with("message not handled");
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_a_damaged_key_holds_up_is_tried_rarely_and_logged_once() {
+    let world = World::over(None).await;
+    let coordinator = Coordinator::new(&world.node).await.unwrap();
+    let key = world.send_job().await.to_string();
+    world.settle(&coordinator).await;
+    run_job(&world).await;
+    let counter = ["SET", "@mw:id:message", "x"];
+    world.ask::<()>(8, &counter).await;
+    let failures = Failures::default();
+    let _counts = set_default(failures.clone());
+    tracing::callsite::rebuild_interest_cache();
+    let stop = CancellationToken::new();
+    let stopped = stop.clone();
+    let serving = tokio::spawn(async move { coordinator.run(&Serves::All, &stopped).await });
+    let began = Instant::now();
+    eventually("the answer has failed eight times", PATIENCE, async || {
+        world.pass(6_000);
+        (failures.count(false) >= 8).then_some(())
+    })
+    .await;
+    // Pauses of 0.1 s to 1 s.
+    assert!(began.elapsed() > Duration::from_secs(4));
+    assert_eq!(failures.count(true), 1);
+    world.ask::<i64>(8, &["DEL", "@mw:id:message"]).await;
+    eventually("the result is back", PATIENCE, async || {
+        world.pass(6_000);
+        (world.of(7, &key, "status").await == "processed").then_some(())
+    })
+    .await;
+    stop.cancel();
+    serving.await.unwrap();
 }

@@ -1,11 +1,16 @@
-//! Each key of the table, deleted and of another type, one at a time beside running work. Other jobs go on, lists show the
-//! rest or name the key, and `doctor` names a key of another type, unless a worker has moved it away.
+//! Each key of the table, deleted and of another type, one at a time beside running work: jobs, and in a context a flow and
+//! messages. Others go on, lists show the rest or name the key, and `doctor` names a key of another type, unless a worker has
+//! moved it away. `MESHWORK_ENGINES=all`, as a long check sets it, selects all engines and layouts.
 
+mod beside;
+
+use std::any::Any;
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use meshwork::{Client, JobFilter, JobRequest, NewSchedule, Worker};
+use meshwork_broker::Broker;
 use meshwork_broker::conn::{Target, TlsFiles};
 use meshwork_broker::doctor::{Level, examine};
 use meshwork_model::job::{OnDuplicate, Until};
@@ -15,9 +20,10 @@ use meshwork_model::keys::table::{KeyRow, KeyTable};
 use meshwork_model::name::{JobId, Namespace};
 use meshwork_model::queue::QueueSetting as Set;
 use meshwork_test_servers::eventually;
-use meshwork_test_servers::servers::RealServer;
+use meshwork_test_servers::servers::{RealCluster, RealServer};
 
 use crate::worker_support::{Gate, Scripted, raw};
+use beside::Beside;
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -25,50 +31,108 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn jobs_go_on_beside_each_damaged_key_of_a_namespace() {
-    let Some(server) = RealServer::redis().start() else {
-        return;
-    };
-    let client = Client::open(&server.url()).await.unwrap();
-    Side::new(client, server.url()).await.walk().await;
+    walk(Engine::Redis, None).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn jobs_go_on_beside_each_damaged_key_of_a_context() {
-    let Some(server) = RealServer::redis().start() else {
+async fn jobs_flows_and_messages_go_on_beside_each_damaged_key_of_a_context() {
+    walk(Engine::Redis, Some(ContextLayout::Prefix)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn they_go_on_beside_each_damaged_key_of_all_engines_and_layouts() {
+    if std::env::var("MESHWORK_ENGINES").as_deref() != Ok("all") {
+        eprintln!("skipped: MESHWORK_ENGINES=all selects all engines and layouts");
+        return;
+    }
+    use ContextLayout::{Db, Prefix};
+    walk(Engine::Redis, Some(Db)).await;
+    for layout in [None, Some(Db), Some(Prefix)] {
+        walk(Engine::Embedded, layout).await;
+    }
+    for layout in [None, Some(Prefix)] {
+        walk(Engine::Cluster, layout).await;
+    }
+}
+
+/// Damages each key of a namespace, or of a context.
+async fn walk(engine: Engine, layout: Option<ContextLayout>) {
+    let Some(store) = Store::start(engine).await else {
         return;
     };
-    let node = Client::open(&server.url()).await.unwrap();
-    let keys = ContextKeys::new(ContextId::new(7).unwrap(), ContextLayout::Prefix);
-    let record = keys.record();
-    raw::<i64>(&node, &["HSET", &record, "admins", "[1]"]).await;
-    raw::<i64>(&node, &["HSET", "mw:contexts", "7", "prefix"]).await;
-    let broker = node.broker().of_context(keys).await.unwrap();
-    Side::new(Client::new(broker), server.url())
-        .await
-        .walk()
-        .await;
+    let (client, beside) = match layout {
+        None => (Client::new(store.node.clone()), None),
+        Some(layout) => {
+            let (client, beside) = Beside::start(&store.node, layout).await;
+            (client, Some(beside))
+        }
+    };
+    let table = client.broker().keys().table();
+    let side = Side {
+        client,
+        store,
+        table,
+        beside,
+        jobs: AtomicU64::new(0),
+    };
+    side.walk().await;
+}
+
+#[derive(Clone, Copy)]
+enum Engine {
+    Redis,
+    Embedded,
+    Cluster,
+}
+
+/// A store, and its name for `doctor`.
+struct Store {
+    target: Target,
+    namespace: Namespace,
+    node: Broker,
+    /// Holds the server or the folder.
+    _server: Box<dyn Any>,
+}
+
+impl Store {
+    async fn start(engine: Engine) -> Option<Self> {
+        let of_url = |url: &str| Target::parse(url, TlsFiles::default()).unwrap();
+        let mut namespace = Namespace::default();
+        let (target, server): (_, Box<dyn Any>) = match engine {
+            Engine::Redis => {
+                let server = RealServer::redis().start()?;
+                (of_url(&server.url()), Box::new(server))
+            }
+            Engine::Embedded => {
+                let dir = tempfile::tempdir().unwrap();
+                (Target::Directory(dir.path().to_owned()), Box::new(dir))
+            }
+            Engine::Cluster => {
+                let cluster = RealCluster::start(RealServer::redis(), 0).await?;
+                namespace = "{hero}".parse().unwrap();
+                (of_url(&cluster.url()), Box::new(cluster))
+            }
+        };
+        let node = Broker::connect(&target, JobKeys::new(namespace.clone()));
+        Some(Self {
+            node: node.await.unwrap(),
+            target,
+            namespace,
+            _server: server,
+        })
+    }
 }
 
 /// A namespace or a context, and the number of jobs so far.
 struct Side {
     client: Client,
-    url: String,
+    store: Store,
     table: KeyTable,
+    beside: Option<Beside>,
     jobs: AtomicU64,
 }
 
 impl Side {
-    async fn new(client: Client, url: String) -> Self {
-        let table = client.broker().keys().table();
-        let jobs = AtomicU64::new(0);
-        Self {
-            client,
-            url,
-            table,
-            jobs,
-        }
-    }
-
     fn keys(&self) -> &JobKeys {
         self.client.broker().keys()
     }
@@ -76,6 +140,7 @@ impl Side {
     fn request(&self, script_type: &str, script: &str) -> JobRequest {
         let number = self.jobs.fetch_add(1, Ordering::Relaxed) + 1;
         let id = match self.keys().context() {
+            // The flow draws the numbers of another actor.
             Some(context) => format!("{}job:1:{number}", context.prefix()),
             None => format!("j{number}"),
         };
@@ -126,8 +191,21 @@ impl Side {
             .concurrency(6);
         let worker = worker.start().await.unwrap();
         let (running, following) = self.populate(&gate).await;
+        let mut spared: Vec<_> = running
+            .iter()
+            .map(|id| self.keys().job_hash_key(id))
+            .collect();
+        if let Some(beside) = &self.beside {
+            spared.extend(beside.begin().await);
+            gate.wait_for(3).await;
+            let jobs = self.client.list(0).await.unwrap().jobs;
+            let running = jobs.iter().filter(|job| job.status == "started");
+            spared.extend(
+                running.map(|job| self.keys().job_hash_key(&JobId::foreign(job.id.clone()))),
+            );
+        }
         for row in self.table.rows() {
-            let key = self.key_of(row, &running).await;
+            let key = self.key_of(row, &spared).await;
             for is_deleted in [true, false] {
                 self.damage(row, &key, is_deleted).await;
             }
@@ -138,20 +216,25 @@ impl Side {
             let ended = (job.status.as_str(), job.attempt);
             assert_eq!(ended, ("finished", 1), "{job:?}");
         }
+        if let Some(beside) = &self.beside {
+            beside.end().await;
+        }
         worker.stop().await;
     }
 
-    /// Returns a key of this row: one that exists, but no record of a running job, else a made-up one.
-    async fn key_of(&self, row: &KeyRow, running: &[JobId]) -> String {
+    /// Returns a key of this row: one that exists and is of nothing that has to go on, else a made-up one.
+    async fn key_of(&self, row: &KeyRow, spared: &[String]) -> String {
         let mut keys: Vec<String> = raw(&self.client, &["KEYS", "*"]).await;
         keys.sort();
-        let records: Vec<_> = running
-            .iter()
-            .map(|id| self.keys().job_hash_key(id))
-            .collect();
+        let is_spared = |key: &str| {
+            spared.iter().any(|it| {
+                key.strip_prefix(it.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+            })
+        };
         let there = keys
             .into_iter()
-            .find(|key| self.table.row(key).is_some_and(|of| of == row) && !records.contains(key));
+            .find(|key| self.table.row(key).is_some_and(|of| of == row) && !is_spared(key));
         there.unwrap_or_else(|| match row.key.ends_with(':') {
             true => format!("{}odd", row.key),
             false => row.key.clone(),
@@ -219,6 +302,10 @@ impl Side {
             key,
         )
         .await;
+        if let Some(beside) = &self.beside {
+            self.named(beside.flows().await, key).await;
+            self.named(beside.messages().await, key).await;
+        }
         let jobs = client.list(0).await.map_or(Vec::new(), |page| page.jobs);
         for job in jobs.iter().take(9) {
             self.named(client.why(job).await, key).await;
@@ -237,10 +324,10 @@ impl Side {
     }
 
     async fn is_named_or_moved(&self, key: &str) {
-        let target = Target::parse(&self.url, TlsFiles::default()).unwrap();
+        let (target, namespace) = (&self.store.target, &self.store.namespace);
         let what = format!("doctor names {key}, or it is moved away");
         eventually(&what, PATIENCE, async || {
-            let found = examine(&target, &Namespace::default()).await.unwrap();
+            let found = examine(target, namespace).await.unwrap();
             let is_named = found
                 .iter()
                 .any(|finding| finding.level == Level::Problem && finding.what.contains(key));
