@@ -242,13 +242,17 @@ impl Side {
     }
 
     async fn damage(&self, row: &KeyRow, key: &str, is_deleted: bool) {
-        let dump: Option<Vec<u8>> = self.bytes(&["DUMP", key]).await;
-        raw::<i64>(&self.client, &["DEL", key]).await;
+        let aside = self.keys().damaged("aside");
+        let is_there = raw::<i64>(&self.client, &["EXISTS", key]).await == 1;
+        if is_there {
+            raw::<String>(&self.client, &["RENAME", key, &aside]).await;
+        }
         if !is_deleted {
-            match row.kinds.contains(&"string") {
-                true => raw::<i64>(&self.client, &["SADD", key, "x"]).await,
-                false => raw::<i64>(&self.client, &["PFADD", key, "x"]).await,
+            let command = match row.kinds.contains(&"string") {
+                true => "SADD",
+                false => "APPEND",
             };
+            raw::<i64>(&self.client, &[command, key, "x"]).await;
         }
         for script_type in ["osis", "v"] {
             self.run(script_type, Duration::ZERO, key).await;
@@ -259,16 +263,9 @@ impl Side {
             self.is_named_or_moved(key).await;
         }
         raw::<i64>(&self.client, &["DEL", key]).await;
-        if let Some(dump) = dump {
-            let mut restore = redis::cmd("RESTORE");
-            restore.arg(key).arg(0).arg(dump);
-            let conn = &mut self.client.broker().conn().clone();
-            restore.query_async::<()>(conn).await.unwrap();
+        if is_there {
+            raw::<String>(&self.client, &["RENAME", &aside, key]).await;
         }
-    }
-
-    async fn bytes(&self, words: &[&str]) -> Option<Vec<u8>> {
-        raw(&self.client, words).await
     }
 
     /// Runs a job to its end. A refusal has to name the key.
