@@ -7,6 +7,7 @@ mod clients;
 mod common;
 mod full_disk;
 mod import_aof;
+mod large_damage;
 mod listener;
 mod log;
 mod log_streams;

@@ -4,11 +4,8 @@
 
 use std::{fs, path::Path};
 
-use rand::rngs::StdRng;
-use rand::{RngExt as _, SeedableRng as _};
-
 use crate::support::{Content, LOG, Player, Runs as _, assert_same, content_of, own, rewrite};
-use meshwork_embedded::{LogError, OpenError, Opened, Options, check_store, open, repair_store};
+use meshwork_embedded::{LogError, OpenError, Options, check_store, open, repair_store};
 use meshwork_test_servers::servers::RealServer;
 
 const SUMS: &str = "appendonly.aof.sums";
@@ -289,53 +286,4 @@ async fn a_repair_cuts_before_the_first_fault_and_keeps_the_rest() {
     let refused = repair_store(dir.path()).unwrap_err();
     assert!(matches!(refused, OpenError::Used { .. }), "{refused}");
     owner.close().await.unwrap();
-}
-
-/// A log of 300 kB, cut and changed everywhere. `MESHWORK_DAMAGES` is the number of cuts, and of changed bits up to 2,000.
-#[tokio::test]
-async fn no_cut_and_no_changed_bit_of_a_large_log_is_silent() {
-    let damages = std::env::var("MESHWORK_DAMAGES").map_or(100, |it| it.parse().unwrap());
-    let dir = tempfile::tempdir().unwrap();
-    for part in 0..10 {
-        let owner = own(dir.path(), Options::default()).await;
-        let mut session = owner.handle().session();
-        for job in 0..200 {
-            let script = "x".repeat(100);
-            let line = format!("HSET job:{part}:{job} script {script} retries 3");
-            session.done(&line).await;
-        }
-        drop(session);
-        owner.close().await.unwrap();
-    }
-    let content = content_in(dir.path()).await;
-    let paths = [LOG, SUMS].map(|name| dir.path().join(name));
-    let whole = paths.each_ref().map(|path| fs::read(path).unwrap());
-    let len = whole[0].len();
-    assert!(len > 300_000, "{len}");
-    let restore = || (0..2).for_each(|file| fs::write(&paths[file], &whole[file]).unwrap());
-    let damages = damages.min(len);
-    for cut in (0..damages).map(|n| n * len / damages) {
-        restore();
-        fs::write(&paths[0], &whole[0][..cut]).unwrap();
-        let check = check_store(dir.path()).unwrap();
-        assert_ne!(check.faults, [], "cut at {cut}");
-    }
-    let mut random = StdRng::seed_from_u64(300_000);
-    for number in 0..damages.min(2_000) {
-        restore();
-        // A bit of the log, one of the checksums, or one of each.
-        for file in [[0].as_slice(), &[1], &[0, 1]][number % 3] {
-            let mut bytes = whole[*file].clone();
-            let bit = random.random_range(0..bytes.len() * 8);
-            bytes[bit / 8] ^= 1 << (bit % 8);
-            fs::write(&paths[*file], bytes).unwrap();
-        }
-        let check = check_store(dir.path()).unwrap();
-        assert_ne!(check.faults, [], "change {number}");
-        let Ok(Opened::Owner(owner)) = open(dir.path(), Options::default()).await else {
-            continue;
-        };
-        assert_eq!(content_of(&owner).await, content, "change {number}");
-        owner.close().await.unwrap();
-    }
 }
