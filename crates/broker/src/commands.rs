@@ -151,6 +151,21 @@ pub(crate) fn lacked(detail: &str) -> Option<Vec<&'static str>> {
     (!lacked.is_empty()).then_some(lacked)
 }
 
+/// Returns the commands that the server does not have, since its configuration renames them. Empty if it cannot answer.
+pub(crate) async fn missing(conn: &Conn) -> Vec<String> {
+    let whole = |command: &&'static str| name(command).split('|').next().unwrap_or_default();
+    let names: BTreeSet<_> = COMMANDS.iter().map(whole).collect();
+    let mut about = redis::cmd("COMMAND");
+    about.arg("INFO");
+    for name in &names {
+        about.arg(*name);
+    }
+    let about: Result<Vec<redis::Value>, _> = about.query_async(&mut conn.clone()).await;
+    let pairs = names.into_iter().zip(about.unwrap_or_default());
+    let unknown = pairs.filter(|(_, about)| *about == redis::Value::Nil);
+    unknown.map(|(name, _)| name.to_uppercase()).collect()
+}
+
 /// Returns the commands among these that this user may not send for a key.
 pub(crate) async fn may_not_say(
     conn: &Conn,

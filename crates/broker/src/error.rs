@@ -304,8 +304,19 @@ pub(crate) fn is_unknown_command(source: &redis::RedisError) -> bool {
     detail.starts_with("unknown command")
 }
 
+/// Returns whether the server does not have a command that a script sends, which it does not name.
+pub(crate) fn lacks_command(source: &redis::RedisError) -> bool {
+    // The second is that of a check of rights.
+    const WORDS: [&str; 2] = [
+        "Unknown Redis command called from script",
+        "Invalid command passed to redis.acl_check_cmd",
+    ];
+    let detail = source.detail().unwrap_or_default();
+    WORDS.iter().any(|words| detail.contains(words))
+}
+
 /// Returns the message of the server. A command that it does not have is named, without its arguments.
-fn words(source: &redis::RedisError) -> String {
+pub(crate) fn words(source: &redis::RedisError) -> String {
     let detail = source.detail().unwrap_or_default();
     let name = detail
         .split(['\'', '`'])
@@ -316,7 +327,7 @@ fn words(source: &redis::RedisError) -> String {
             "the server does not have the command {}: remove rename-command from its configuration",
             name.to_uppercase()
         ),
-        None if detail.contains("Unknown Redis command called from script") => {
+        None if lacks_command(source) => {
             "the server does not have a command of a script: `meshwork doctor` names it".to_owned()
         }
         None => source.to_string(),

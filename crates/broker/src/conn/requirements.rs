@@ -4,7 +4,7 @@ use redis::aio::ConnectionLike;
 use redis::{ConnectionAddr, ErrorKind, RedisResult};
 
 use super::{CALL_TIMEOUT, Conn, ConnectError, in_time, tls};
-use crate::error::passes;
+use crate::error::{passes, words};
 
 /// Oldest supported major version: scripts with flags and `BLMPOP` need Redis 7.
 const OLDEST: u64 = 7;
@@ -61,7 +61,7 @@ pub(super) async fn read_info(
                 source: error,
             };
         }
-        let reason = error.to_string();
+        let reason = words(&error);
         if matches!(error.code(), Some("NOAUTH" | "WRONGPASS")) {
             return ConnectError::Refused { place, reason };
         }

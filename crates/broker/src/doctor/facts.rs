@@ -8,7 +8,7 @@ use meshwork_model::name::Namespace;
 use redis::{Cmd, FromRedisValue, RedisResult};
 use tokio::time::Instant;
 
-use crate::acl;
+use crate::{acl, commands};
 use crate::conn::{Conn, ConnectError, Security, Target};
 
 /// Settings that the checks need. None of them is a secret.
@@ -82,7 +82,7 @@ impl Facts {
             info,
             settings: settings(conn).await,
             denied: acl::denied(conn, &JobKeys::new(namespace.clone())).await,
-            missing: acl::missing(conn).await,
+            missing: commands::missing(conn).await,
             user: ask(conn, &who).await.ok(),
             round_trip,
             ahead_ms: ahead(conn).await,

@@ -11,8 +11,7 @@ use meshwork_model::keys::table::KeyTable;
 
 use crate::commands;
 use crate::conn::Conn;
-use crate::error::Error;
-use crate::error::{MOST_NAMED, is_denied};
+use crate::error::{Error, MOST_NAMED, is_denied, lacks_command};
 
 /// Initial capacity for keys and arguments, in number and bytes.
 const KEYS: (usize, usize) = (8, 256);
@@ -34,6 +33,17 @@ pub(crate) struct Call<'a> {
     declares: bool,
     /// Types of the keys that scripts use without receiving them.
     table: Option<&'a KeyTable>,
+}
+
+/// Returns the error of a script with the names of the commands that the server does not have, as the server's own error for
+/// one of them.
+async fn named(conn: &Conn, source: RedisError) -> RedisError {
+    let missing = commands::missing(conn).await;
+    if missing.is_empty() {
+        return source;
+    }
+    let words = format!("unknown command '{}'", missing.join(", "));
+    (source.kind(), "ResponseError", words).into()
 }
 
 /// Returns the types of keys; none, if the server does not answer.
@@ -135,6 +145,10 @@ impl Call<'_> {
                 lacks,
                 source,
             };
+        }
+        if lacks_command(&source) {
+            let source = named(conn, source).await;
+            return Error::Call { verb, source };
         }
         if source.code() != Some("WRONGTYPE") {
             return Error::Call { verb, source };

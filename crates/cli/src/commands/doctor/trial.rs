@@ -76,7 +76,11 @@ fn remedy(fault: &str) -> &'static str {
 
 /// Returns the text for an error of a step.
 fn at<E: ToString>(step: &'static str) -> impl Fn(E) -> String {
-    move |error| format!("{step} failed: {}", error.to_string())
+    move |error| match error.to_string() {
+        // An error of the store begins with its verb.
+        text if text.contains(" failed: ") => text,
+        text => format!("{step} failed: {text}"),
+    }
 }
 
 /// Returns the step that failed, and why.
