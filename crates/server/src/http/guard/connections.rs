@@ -15,8 +15,9 @@ use super::proxies::Proxies;
 pub const PER_PEER: u16 = 64;
 /// The most unauthenticated connections of one address, where a token is needed: a few probes, and clients that mistype.
 pub(super) const UNAUTHENTICATED: usize = 8;
-/// A younger connection does not count as unauthenticated yet: its first request may be on its way.
-pub(crate) const TOKEN_GRACE: Duration = Duration::from_millis(250);
+/// A younger connection does not count as unauthenticated yet: its first request may be on its way. A busy client that opens
+/// 200 at once sends the last one after a second.
+pub(crate) const TOKEN_GRACE: Duration = Duration::from_secs(2);
 /// Greatest number of reserved connections: a few probes, and clients that are refused for now.
 const RESERVED: usize = 16;
 /// The most reserved connections of one address, so that the probes of another one have some.
@@ -359,7 +360,7 @@ mod tests {
         let began = Instant::now();
         let all: Vec<_> = (0..4).map(|_| admit(&connections, 1)).collect();
         let later = Instant::now() + TOKEN_GRACE;
-        all[0].end_grace(began + TOKEN_GRACE / 2);
+        all[0].end_grace(began + Duration::from_secs(1));
         assert!(!all[0].evicted().is_cancelled(), "they are young");
         all[1].authenticate();
         all[0].end_grace(later);
