@@ -32,7 +32,7 @@ impl Zone {
         self.0.iana_name().unwrap_or("UTC")
     }
 
-    /// Formats a moment, in milliseconds since 1970, in this zone: `2026-03-29T02:30:00+02:00`, in UTC with `Z`.
+    /// Formats a moment, in milliseconds since 1970, in this zone: `2026-03-29T02:30:00+02:00`, with `Z` for the offset zero.
     #[must_use]
     pub fn show(&self, ms: u64) -> String {
         let moment = i64::try_from(ms)
@@ -40,10 +40,7 @@ impl Zone {
             .and_then(|ms| Timestamp::from_millisecond(ms).ok());
         let moment = moment.unwrap_or(Timestamp::MAX).to_zoned(self.0.clone());
         let text = moment.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
-        match self.0 == TimeZone::UTC {
-            true => text.replace("+00:00", "Z"),
-            false => text,
-        }
+        text.replace("+00:00", "Z")
     }
 
     pub(super) fn rules(&self) -> &TimeZone {
@@ -115,6 +112,15 @@ mod tests {
             "Europe/Brussels"
         );
         assert_eq!("utc".parse::<Zone>().unwrap(), Zone::default());
+    }
+
+    #[test]
+    fn a_time_of_utc_has_one_form_in_all_zones() {
+        let january = 1_769_860_800_000;
+        for name in ["UTC", "Etc/UTC", "Etc/Zulu", "GMT", "Europe/London"] {
+            let shown = name.parse::<Zone>().unwrap().show(january);
+            assert_eq!(shown, "2026-01-31T12:00:00Z", "{name}");
+        }
     }
 
     #[test]

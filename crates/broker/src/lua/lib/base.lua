@@ -28,7 +28,7 @@ local function clock(given)
   local function ahead_at(ms) return math.max(0, ahead - math.floor(math.max(0, ms - since) / 2)) end
   if shown < latest - BACK then
     ahead, since, steps = latest + ahead_at(latest) - shown, shown, steps + 1
-    local note = 'the server\'s clock went back by ' .. latest - shown .. ' ms'
+    local note = 'the server\'s clock went back by ' .. math.floor((latest - shown) / 1000) .. ' s'
     redis.pcall('SET', CLOCK, string.format('%.0f %.0f %.0f %.0f', shown, ahead, since, steps))
     redis.pcall('XADD', EVENTS, 'MAXLEN', '~', MOST_EVENTS, '*', 'job', 'clock', 'event', 'back', 'by', '', 'note', note)
   end
