@@ -8,8 +8,8 @@ use meshwork_model::name::Namespace;
 use redis::{Cmd, FromRedisValue, RedisResult};
 use tokio::time::Instant;
 
-use crate::{acl, commands};
 use crate::conn::{Conn, ConnectError, Security, Target};
+use crate::{acl, commands};
 
 /// Settings that the checks need. None of them is a secret.
 const SETTINGS: [&str; 9] = [

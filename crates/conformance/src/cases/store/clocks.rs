@@ -292,7 +292,8 @@ async fn each_step_back_is_counted(world: &World) -> Outcome {
     let events = world.events().await?;
     let back = events.iter().filter(|event| event[1] == "back");
     let notes: Vec<_> = back.map(|event| event[3].as_str()).collect();
-    let wanted = ["2 s", "10 s", "3600 s"].map(|by| format!("the server's clock went back by {by}"));
+    let wanted =
+        ["2 s", "10 s", "3600 s"].map(|by| format!("the server's clock went back by {by}"));
     same!(notes, wanted);
     Ok(())
 }
