@@ -1,7 +1,7 @@
 //! Programs in the folder `programs` beside real programs of others: pytest and vitest, PostgreSQL with its drivers, Celery, BullMQ.
 
 use std::os::unix::fs::symlink;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use meshwork_test_servers::servers::{RealPostgres, RealServer, Tool, need};
@@ -126,6 +126,36 @@ fn rows_of_node_in_transactions_become_jobs() {
         copied(ground, "outboxes.mjs");
         node_beside(ground, &["outboxes.mjs"])
     });
+}
+
+/// Writes the programs of docs/frameworks.md in a language. The first line of each is a comment with its name.
+fn write_programs(ground: &Ground, language: &str, comment: &str) {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/frameworks.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    for rest in page.split(&format!("```{language}\n{comment} ")).skip(1) {
+        let (name, code) = rest.split_once('\n').unwrap();
+        ground.file(name, code.split("```").next().unwrap());
+    }
+}
+
+#[test]
+fn programs_of_frameworks_in_python_enqueue_tasks() {
+    let ground = Ground::embedded().unwrap();
+    write_programs(&ground, "python", "#");
+    copied(&ground, "frameworks.py");
+    if let Some(program) = python_beside(&ground, &["frameworks.py"]) {
+        is_done(program);
+    }
+}
+
+#[test]
+fn programs_of_frameworks_in_node_enqueue_tasks() {
+    let ground = Ground::embedded().unwrap();
+    write_programs(&ground, "js", "//");
+    copied(&ground, "frameworks.mjs");
+    if let Some(program) = node_beside(&ground, &["frameworks.mjs"]) {
+        is_done(program);
+    }
 }
 
 /// A store, and a server with the queue of another system.

@@ -2,6 +2,7 @@
 
 mod beside;
 mod client;
+mod kills;
 mod node;
 mod programs;
 
@@ -350,8 +351,13 @@ on_all_data! {
     }
 }
 
-/// Returns the pids of the processes of a worker's app.
+/// Returns the pids of the processes of a worker's app in Python.
 fn processes(worker: &Running) -> Vec<u32> {
+    processes_of(worker, "_child")
+}
+
+/// Returns the pids of the processes of a worker whose command contains this text.
+fn processes_of(worker: &Running, command_part: &str) -> Vec<u32> {
     let pid = worker.pid();
     let children = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let of_threads =
@@ -360,7 +366,7 @@ fn processes(worker: &Running) -> Vec<u32> {
     let pids = pids.split_whitespace().map(|pid| pid.parse().unwrap());
     let is_app = |pid: &u32| {
         let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&command).contains("_child")
+        String::from_utf8_lossy(&command).contains(command_part)
     };
     pids.filter(is_app).collect()
 }
