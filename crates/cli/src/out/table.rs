@@ -12,14 +12,16 @@ const MAX_CELL: usize = 100;
 const GAP: u16 = 2;
 /// Width to which the last column is cut before others are omitted, in columns: the first words of an error.
 const LAST: usize = 22;
-/// Width to which it is cut when nothing else can be spared.
+/// Width to which that one is cut when nothing else can be spared.
 const LEAST: usize = 8;
 /// Columns that stay in every terminal: what has become of the thing, and when it goes on.
 const KEPT: [&str; 11] = [
     "state", "status", "error", "result", "outcome", "reason", "next", "next run", "phase",
     "missing", "running",
 ];
-/// Least width of such a text, in columns: its first word.
+/// Width of such a text before other columns are omitted: the longest state.
+const STATE: usize = "acknowledged".len();
+/// Width to which it is cut when nothing else can be spared.
 const WORD: usize = 9;
 /// Those that are times.
 const TIMES: [&str; 2] = ["next", "next run"];
@@ -111,7 +113,7 @@ impl Table {
                 self.omit(at);
             }
         }
-        while self.total(Self::with_cut_ids) > width {
+        while self.total(Self::with_whole_states) > width {
             let others = 1..self.columns.len().saturating_sub(1);
             let is_kept = |at: &usize| KEPT.contains(&&*self.columns[*at].name);
             let Some(at) = others.rev().find(|at| !is_kept(at)) else {
@@ -173,6 +175,16 @@ impl Table {
         match at + 1 == self.columns.len() {
             true => self.widest(at).min(LAST),
             false => self.widest(at),
+        }
+    }
+
+    /// Returns the least width of a column whose states are whole.
+    fn with_whole_states(&self, at: usize) -> usize {
+        let name = &*self.columns[at].name;
+        let is_state = KEPT.contains(&name) && !TIMES.contains(&name);
+        match is_state && at + 1 < self.columns.len() {
+            true => self.widest(at).min(STATE),
+            false => self.with_cut_ids(at),
         }
     }
 
@@ -417,6 +429,33 @@ mod tests {
                     assert!(drawn.contains(word), "{width}: {word}: {drawn}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_state_is_whole_beside_fewer_columns() {
+        let names = [
+            "message",
+            "type",
+            "status",
+            "outcome",
+            "from or to",
+            "created",
+            "text",
+        ];
+        for width in [50, 60, 80, 200] {
+            let mut table = Table::new(Column::named(names, &[])).optional(&["type"]);
+            table.row([
+                "1:2",
+                "job",
+                "acknowledged",
+                "",
+                "from 1",
+                "2026-11-30T10:54:46.000Z",
+                "a text of several words",
+            ]);
+            let drawn = table.drawn(Some(width));
+            assert!(drawn.contains("acknowledged"), "{width}: {drawn}");
         }
     }
 
