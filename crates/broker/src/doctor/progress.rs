@@ -21,7 +21,8 @@ pub(super) async fn check(broker: &Broker) -> Vec<Finding> {
 /// Returns a finding about batches with these faults.
 pub(super) fn batches(faults: &[String]) -> Option<Finding> {
     const CHECK: &str = "batches";
-    const WHY: &str = "a batch that has lost members never ends";
+    const WHY: &str =
+        "a batch that has lost members ends as failed, and its on_success does not run";
     let what = such_as(faults.len(), faults);
     let remedy = "see its jobs with `meshwork job list --batch ID`, end it with `meshwork batch cancel ID`, and enqueue again what \
                   is missing";

@@ -111,8 +111,14 @@ fn tell(check: &StoreCheck, context: &mut App) -> Result<(), CommandError> {
     for fault in &check.faults {
         context.out.line(format_args!("fault: {}", fault.what))?;
     }
-    if check.faults.is_empty() {
-        context.out.line("no faults")?;
+    match check.faults.is_empty() {
+        true if check.bytes > 0 && check.checked == 0 => {
+            context
+                .out
+                .line("no faults, but no checksums: changed values cannot be found")?;
+        }
+        true => context.out.line("no faults")?,
+        false => {}
     }
     Ok(())
 }

@@ -227,7 +227,7 @@ fn plain_flows_wait(layout: &str, database: u32, prefix: &'static str) {
         assert!(error.contains(what), "{id}: {error}");
     };
     named(23, "flow:23: the field `jobs` is no JSON array");
-    named(1, "its key holds a value of another kind");
+    named(1, &format!("the key {ours} holds a value of another kind"));
     named(24, "flow:24: the field `caller_id` is missing");
     assert_eq!(error(33).as_deref(), Some(""));
     let view = ["flow", "status", "33", "--context", "7", "--json"];

@@ -115,7 +115,14 @@ fn a_damaged_log_is_checked_and_repaired() {
     });
     worker.stop();
     let checked = ground.run(&["store", "check"]).ok();
-    assert!(checked.stdout.contains("no faults"), "{checked:?}");
+    assert!(checked.stdout.contains("no faults\n"), "{checked:?}");
+    fs::rename(&sums, ground.path("aside")).unwrap();
+    let unchecked = ground.run(&["store", "check"]).ok();
+    assert!(
+        unchecked.stdout.contains("but no checksums"),
+        "{unchecked:?}"
+    );
+    fs::rename(ground.path("aside"), &sums).unwrap();
     let log = ground.path("data/appendonly.aof");
     let whole = fs::read(&log).unwrap();
     fs::write(&log, &whole[..24]).unwrap();

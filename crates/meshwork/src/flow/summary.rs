@@ -38,14 +38,14 @@ impl FlowSummary {
     ];
 
     /// Returns a flow whose key is no record.
-    pub(crate) fn damaged(id: FlowId) -> Self {
-        let why = "its key holds a value of another kind: rename or delete it";
+    pub(crate) fn damaged(id: FlowId, key: &str) -> Self {
+        let why = format!("the key {key} holds a value of another kind: rename or delete it");
         Self {
             id: id.0,
             name: String::new(),
             status: "error".to_owned(),
             created_at: None,
-            error: Some(why.to_owned()),
+            error: Some(why),
             schedule: None,
         }
     }

@@ -6,6 +6,9 @@ const UNITS: [(char, u32); 4] = [('K', 1), ('M', 2), ('G', 3), ('T', 4)];
 /// Bytes of each next unit.
 const STEP: u64 = 1024;
 
+/// Greatest number before an exact unit.
+const LONGEST: u64 = 9_999;
+
 /// A size that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no size: give bytes, or a number with K, M, G or T, as in 512M")]
@@ -45,18 +48,27 @@ fn power(unit: &str) -> Option<u32> {
         .map(|(_, power)| *power)
 }
 
-/// Returns a size with the largest unit that divides it: `512 MiB`, `1025 B`.
+/// Returns a size with the largest unit that divides it, as `512 MiB` or `1025 B`; if the number would be longer than four digits,
+/// with two decimals, as `11.79 GiB`.
 #[must_use]
 pub fn format_size(bytes: u64) -> String {
-    let fits = |power: u32| bytes > 0 && bytes.is_multiple_of(STEP.pow(power));
-    UNITS
-        .iter()
-        .rev()
-        .find(|(_, power)| fits(*power))
-        .map_or_else(
-            || format!("{bytes} B"),
-            |(letter, power)| format!("{} {letter}iB", bytes / STEP.pow(*power)),
-        )
+    let units = || {
+        UNITS
+            .iter()
+            .rev()
+            .map(|(letter, power)| (letter, STEP.pow(*power)))
+    };
+    let exact = units().find(|(_, unit)| bytes > 0 && bytes.is_multiple_of(*unit));
+    let exact = exact.map_or((bytes, String::new()), |(letter, unit)| {
+        (bytes / unit, format!("{letter}i"))
+    });
+    match units().find(|(_, unit)| bytes >= *unit) {
+        Some((letter, unit)) if exact.0 > LONGEST => {
+            let hundredths = u128::from(bytes) * 100 / u128::from(unit);
+            format!("{}.{:02} {letter}iB", hundredths / 100, hundredths % 100)
+        }
+        _ => format!("{} {}B", exact.0, exact.1),
+    }
 }
 
 #[cfg(test)]
@@ -106,6 +118,8 @@ mod tests {
             (512 << 20, "512 MiB"),
             (3 << 29, "1536 MiB"),
             (1 << 40, "1 TiB"),
+            (12_662_634_496, "11.79 GiB"),
+            (u64::MAX, "16777215.99 TiB"),
         ] {
             assert_eq!(format_size(bytes), text);
         }

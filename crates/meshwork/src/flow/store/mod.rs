@@ -194,7 +194,7 @@ impl FlowClient {
         Ok(both
             .filter_map(|(id, record)| match record {
                 Some(record) => FlowSummary::read(*id, record),
-                None => Some(FlowSummary::damaged(*id)),
+                None => Some(FlowSummary::damaged(*id, &self.flows.keys().flow(*id))),
             })
             .collect())
     }
