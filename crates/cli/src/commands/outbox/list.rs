@@ -80,12 +80,15 @@ impl List {
         });
         context.out.rows(lines)?;
         let backlog = with_pool!(&pool, |pool| outbox.backlog(pool).await)?;
-        note(format_args!(
-            "{} waiting, the first for {}; {} set aside",
-            counted(backlog.waiting, "row"),
-            time::duration(backlog.oldest_ms),
-            backlog.set_aside
-        ));
+        let waiting = match backlog.waiting {
+            0 => "no row waits".to_owned(),
+            rows => format!(
+                "{} waiting, the first for {}",
+                counted(rows, "row"),
+                time::duration(backlog.oldest_ms)
+            ),
+        };
+        note(format_args!("{waiting}; {} set aside", backlog.set_aside));
         Ok(Exit::DONE)
     }
 }
