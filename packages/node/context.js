@@ -1,14 +1,16 @@
 // The run of a task: what the function gets, and how it is called.
 
-import { AsyncLocalStorage } from "node:async_hooks";
+"use strict";
 
-import { Permanent } from "./errors.js";
+const { AsyncLocalStorage } = require("node:async_hooks");
+
+const { Permanent } = require("./errors.js");
 
 /** The run of the code that asks. */
-export const current = new AsyncLocalStorage();
+const current = new AsyncLocalStorage();
 
 /** The run of a task. Its messages go to `send`. */
-export class Context {
+class Context {
   #run;
   #send;
   #controller = new AbortController();
@@ -69,7 +71,7 @@ export class Context {
 }
 
 /** Calls a task within its middlewares. */
-export function call(task, payload, context) {
+function call(task, payload, context) {
   return current.run(context, async () => {
     const ended = task.app.middlewares.reduceRight(
       (goOn, around) => () => around(context, goOn),
@@ -79,3 +81,5 @@ export function call(task, payload, context) {
     return Promise.race([ended(), cancelled]);
   });
 }
+
+module.exports = { Context, call, current };

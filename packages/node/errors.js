@@ -1,11 +1,11 @@
 // Errors by which a task decides about its job, and those of the client.
 
-export class MeshworkError extends Error {
+class MeshworkError extends Error {
   name = "MeshworkError";
 }
 
 /** The job has ended without a result; `job` is its record. */
-export class JobFailed extends MeshworkError {
+class JobFailed extends MeshworkError {
   name = "JobFailed";
 
   constructor(job) {
@@ -15,22 +15,22 @@ export class JobFailed extends MeshworkError {
 }
 
 /** The job was cancelled. */
-export class JobCancelled extends JobFailed {
+class JobCancelled extends JobFailed {
   name = "JobCancelled";
 }
 
 /** The job has not ended within the time given. */
-export class ResultTimeout extends MeshworkError {
+class ResultTimeout extends MeshworkError {
   name = "ResultTimeout";
 }
 
-export class Verdict extends Error {
+class Verdict extends Error {
   verdict = "retry";
   after = undefined;
 }
 
 /** Run the job again, after `after` seconds or else after its backoff, if a retry is left. */
-export class Retry extends Verdict {
+class Retry extends Verdict {
   name = "Retry";
 
   constructor(message = "a retry is needed", { after } = {}) {
@@ -40,13 +40,13 @@ export class Retry extends Verdict {
 }
 
 /** No retry would help: the job becomes a dead letter. */
-export class Permanent extends Verdict {
+class Permanent extends Verdict {
   name = "Permanent";
   verdict = "permanent";
 }
 
 /** Run the job again after this number of seconds, without counting an attempt. */
-export class Snooze extends Verdict {
+class Snooze extends Verdict {
   name = "Snooze";
   verdict = "snooze";
 
@@ -57,7 +57,9 @@ export class Snooze extends Verdict {
 }
 
 /** End the job in error, without a dead letter. */
-export class Discard extends Verdict {
+class Discard extends Verdict {
   name = "Discard";
   verdict = "discard";
 }
+
+module.exports = { Discard, JobCancelled, JobFailed, MeshworkError, Permanent, ResultTimeout, Retry, Snooze, Verdict };

@@ -55,15 +55,29 @@ export interface Context {
   /** Returns the result of a prerequisite, by its name or id. */
   resultOf(name: string): unknown;
   /** Adds a child of the job, and returns its id. */
-  addChild<Args extends object>(task: Task<Args, unknown>, args?: Args): Promise<string>;
+  addChild<Args extends object>(task: Task<Args, unknown>, ...args: Given<Args>): Promise<string>;
 }
 
 export type Run<Args extends object, Result> = (args: Args, context: Context) => Result | Promise<Result>;
 
-/** Tasks, and the API that enqueues their jobs. */
+/** Arguments of a call: they may be left out if none of them is needed. */
+export type Given<Args extends object> = {} extends Args ? [args?: Args] : [args: Args];
+
+export interface AppOptions {
+  /**
+   * Where the jobs are: `redis://…` and the other URLs of a server, `dir:FOLDER` for a data directory, `memory:` for this process
+   * alone, or `http://…` for the API of a supervisor. Default: MESHWORK_API, else REDIS_URL, else the data directory.
+   */
+  url?: string;
+  /** Key of the API. Default: the content of the file that MESHWORK_API_KEY_FILE names. */
+  key?: string;
+  /** Namespace of the jobs in the store. */
+  namespace?: string;
+}
+
+/** Tasks, and the store that has their jobs. */
 export class App {
-  /** Default of `url`: MESHWORK_API; of `key`: the content of the file that MESHWORK_API_KEY_FILE names. */
-  constructor(options?: { url?: string; key?: string });
+  constructor(options?: AppOptions);
   /** Makes a function a task. Its name is the type of its jobs. */
   task<Args extends object, Result>(name: string, run: Run<Args, Result>): Task<Args, Result>;
   task<Args extends object, Result>(name: string, options: TaskOptions<Args>, run: Run<Args, Result>): Task<Args, Result>;
@@ -75,7 +89,10 @@ export class App {
   onStop(run: () => unknown): void;
   /** Runs a function around each task. */
   middleware(run: (context: Context, goOn: () => Promise<unknown>) => unknown): void;
+  /** Returns the handle of a job. */
   job(id: string): Handle<unknown>;
+  /** Closes the connections. A later call opens them again. */
+  close(): void;
 }
 
 /** A function that runs as a job. */
@@ -86,9 +103,11 @@ export interface Task<Args extends object, Result> {
   /** Returns the task with other options for its jobs. */
   options(options: TaskOptions<Args>): Task<Args, Result>;
   /** Enqueues a job with these arguments. */
-  enqueue(args?: Args): Promise<Handle<Awaited<Result>>>;
+  enqueue(...args: Given<Args>): Promise<Handle<Awaited<Result>>>;
+  /** Enqueues a job for each of these arguments; none if one is wrong. Over the API, those before the wrong one are enqueued. */
+  enqueueMany(list: Args[]): Promise<Handle<Awaited<Result>>[]>;
   /** Enqueues a job and waits for its result. */
-  call(args?: Args): Promise<Awaited<Result>>;
+  call(...args: Given<Args>): Promise<Awaited<Result>>;
 }
 
 /** A job that was enqueued. */
@@ -97,11 +116,15 @@ export interface Handle<Result> {
   /** Waits for the result, at most this number of seconds. */
   result(options?: { timeout?: number }): Promise<Result>;
   job(): Promise<Record<string, unknown>>;
-  state(): Promise<string>;
+  state(): Promise<State>;
   progress(): Promise<{ fraction: number; message: string | null } | null>;
   /** Cancels the job: `cancelled`, `cancelling` or `ended`. */
-  cancel(): Promise<string>;
+  cancel(): Promise<"cancelled" | "cancelling" | "ended">;
+  /** Returns the lines of the log. */
+  logs(): Promise<string[]>;
 }
+
+export type State = "queued" | "delayed" | "waiting" | "running" | "cancelling" | "finished" | "failed" | "cancelled" | "stale";
 
 export class MeshworkError extends Error {}
 /** The job has ended without a result. */

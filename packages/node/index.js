@@ -1,13 +1,11 @@
-// Tasks: functions that are enqueued as jobs, over the HTTP API of a supervisor, and run by workers that have loaded them.
+// Tasks: functions that are enqueued as jobs, and run by workers that have loaded them.
 
-import { readFileSync } from "node:fs";
+"use strict";
 
-import { JobCancelled, JobFailed, MeshworkError, ResultTimeout } from "./errors.js";
+const { connect } = require("./engine.js");
+const errors = require("./errors.js");
 
-export { Discard, JobCancelled, JobFailed, MeshworkError, Permanent, ResultTimeout, Retry, Snooze } from "./errors.js";
-
-/** Longest wait of one call of the API, in seconds. */
-const ONE_WAIT = 60;
+const { JobCancelled, JobFailed, MeshworkError, ResultTimeout } = errors;
 
 /** Options of a task that are fields of its jobs, as `meshwork job schema` describes them. */
 const JOB_OPTIONS = new Set(
@@ -20,22 +18,26 @@ const COMPUTED = ["key", "unique"];
 const OF_CHILDREN = ["priority", "delay", "retries", "timeout", "key", "group", "env"];
 
 /** All apps of this process, for its worker. */
-export const apps = new Set();
+const apps = new Set();
 
-/** Tasks, and the API that enqueues their jobs. */
-export class App {
+/** Tasks, and the store that has their jobs. */
+class App {
   tasks = new Map();
   schedules = [];
   starts = [];
   stops = [];
   middlewares = [];
-  #url;
-  #key;
+  #options;
+  #engine;
 
-  constructor({ url, key } = {}) {
-    this.#url = url;
-    this.#key = key;
+  constructor(options = {}) {
+    this.#options = options;
     apps.add(this);
+  }
+
+  /** The store, or the API of a supervisor. */
+  get engine() {
+    return (this.#engine ??= connect(this.#options));
   }
 
   /** Makes a function a task. Its name is the type of its jobs. */
@@ -70,25 +72,21 @@ export class App {
     return new Handle(this, id);
   }
 
-  async call(method, path, body) {
-    const url = this.#url ?? process.env.MESHWORK_API;
-    if (!url) throw new MeshworkError("there is no API: give `url` to the App, or set MESHWORK_API");
-    this.#key ??= keyOf(process.env.MESHWORK_API_KEY_FILE);
-    const headers = { "content-type": "application/json" };
-    if (this.#key) headers.authorization = `Bearer ${this.#key}`;
-    const answer = await fetch(new URL(path, url), { method, headers, body: body && JSON.stringify(body) });
-    const json = await answer.json();
-    if (!answer.ok) throw Object.assign(new MeshworkError(json.detail ?? answer.statusText), { status: answer.status });
-    return json;
+  /** Lets another engine take the calls, as in tests. Returns the one before. */
+  swapEngine(engine) {
+    const before = this.#engine;
+    this.#engine = engine;
+    return before;
+  }
+
+  /** Closes the connections. A later call opens them again. */
+  close() {
+    this.#engine?.close();
   }
 }
 
-function keyOf(file) {
-  return file && readFileSync(file, "utf8").trim();
-}
-
 /** A function that runs as a job. */
-export class Task {
+class Task {
   #options;
 
   constructor(app, name, options, run) {
@@ -110,13 +108,18 @@ export class Task {
 
   /** Enqueues a job with these arguments, and returns its handle. */
   async enqueue(args = {}) {
-    const job = await this.app.call("POST", "/v1/jobs", this.job(args));
-    return new Handle(this.app, job.id);
+    return new Handle(this.app, await this.app.engine.enqueue(this.job(args), false));
+  }
+
+  /** Enqueues a job for each of these arguments, and returns their handles. */
+  async enqueueMany(list) {
+    const ids = await this.app.engine.enqueueMany(list.map((args) => this.job(args)));
+    return ids.map((id) => new Handle(this.app, id));
   }
 
   /** Enqueues a job and waits for its result. */
   async call(args = {}) {
-    return (await this.enqueue(args)).result();
+    return new Handle(this.app, await this.app.engine.enqueue(this.job(args), true)).result();
   }
 
   /** Returns a job in JSON. */
@@ -141,7 +144,7 @@ export class Task {
 }
 
 /** A job that was enqueued. */
-export class Handle {
+class Handle {
   #app;
 
   constructor(app, id) {
@@ -149,32 +152,17 @@ export class Handle {
     this.id = id;
   }
 
-  #path(rest = "") {
-    return `/v1/jobs/${encodeURIComponent(this.id)}${rest}`;
-  }
-
-  /** Returns the job as the API has it. */
+  /** Returns the job as `meshwork job show --json` does. */
   job() {
-    return this.#app.call("GET", this.#path());
+    return this.#app.engine.job(this.id);
   }
 
   /** Waits for the result, at most this number of seconds. */
-  async result({ timeout = Infinity } = {}) {
-    const until = Date.now() + timeout * 1000;
-    for (;;) {
-      const left = Math.max(0, (until - Date.now()) / 1000);
-      try {
-        await this.#app.call("GET", this.#path(`/result?wait=${Math.min(ONE_WAIT, left)}`));
-      } catch (error) {
-        // The wait is over, or the job has no result.
-        if (!(error.status === 408 || error.status === 409 || error.status === 422)) throw error;
-      }
-      const job = await this.job();
-      if (job.state === "finished") return job.output;
-      if (job.state === "cancelled") throw new JobCancelled(job);
-      if (job.state === "failed") throw new JobFailed(job);
-      if (Date.now() >= until) throw new ResultTimeout(`job ${this.id} has not ended after ${timeout} s: it is ${job.state}`);
-    }
+  async result({ timeout } = {}) {
+    const job = await this.#app.engine.wait(this.id, timeout);
+    if (!job) throw new ResultTimeout(`job ${this.id} has not ended after ${timeout} s`);
+    if (job.state === "finished") return job.output;
+    throw job.state === "cancelled" ? new JobCancelled(job) : new JobFailed(job);
   }
 
   async state() {
@@ -185,8 +173,30 @@ export class Handle {
     return (await this.job()).progress_value;
   }
 
+  /** Returns the lines of the log. */
+  logs() {
+    return this.#app.engine.logs(this.id);
+  }
+
   /** Cancels the job, and returns what became of it. */
-  async cancel() {
-    return (await this.#app.call("POST", this.#path("/cancel"), {})).result;
+  cancel() {
+    return this.#app.engine.cancel(this.id);
   }
 }
+
+const { Discard, Permanent, Retry, Snooze } = errors;
+
+module.exports = {
+  App,
+  Discard,
+  Handle,
+  JobCancelled,
+  JobFailed,
+  MeshworkError,
+  Permanent,
+  ResultTimeout,
+  Retry,
+  Snooze,
+  Task,
+  apps,
+};

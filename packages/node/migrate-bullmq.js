@@ -7,10 +7,14 @@
 // in the queue, and is listed. Each job has an id that follows from BullMQ's, and leaves BullMQ's queue before it is enqueued: after
 // a crash, a second call goes on. BullMQ's workers may run meanwhile.
 
-import { createRequire } from "node:module";
-import { resolve } from "node:path";
-import { pathToFileURL } from "node:url";
-import { parseArgs } from "node:util";
+"use strict";
+
+const { createRequire } = require("node:module");
+const { resolve } = require("node:path");
+const { pathToFileURL } = require("node:url");
+const { parseArgs } = require("node:util");
+
+const { apps } = require("./index.js");
 
 /** A delayed job has the score of its time, in milliseconds, times this. */
 const SCORE = 4096;
@@ -152,7 +156,7 @@ async function main() {
   // The client and the package of the app.
   const within = createRequire(resolve(values.app));
   const { Redis } = within("ioredis");
-  const { apps } = await import(pathToFileURL(resolve(values.app)).href).then(() => import("./index.js"));
+  await import(pathToFileURL(resolve(values.app)).href);
   const redis = new Redis(values.from, { maxRetriesPerRequest: 3 });
   const dryRun = values["dry-run"];
   const migration = new Migration(redis, values.queue, apps, { prefix: values.prefix, dryRun });

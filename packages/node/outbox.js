@@ -1,15 +1,17 @@
 // Jobs in transactions of PostgreSQL: a row that exists when the transaction commits. `meshwork outbox relay` moves rows to the store
 // (docs/outbox.md).
 
-import { randomUUID } from "node:crypto";
+"use strict";
 
-import { MeshworkError } from "./errors.js";
+const { randomUUID } = require("node:crypto");
+
+const { MeshworkError } = require("./errors.js");
 
 /**
  * Writes a job as a row, in the transaction of the connection, and returns its id. The connection is a client of pg, a
  * transaction of Prisma (`$executeRawUnsafe`), or one of Drizzle over pg (`execute`).
  */
-export async function enqueue(connection, task, args = {}, { schema } = {}) {
+async function enqueue(connection, task, args = {}, { schema } = {}) {
   if (schema !== undefined && !/^[a-z_][a-z0-9_]{0,39}$/.test(schema)) {
     throw new MeshworkError(`schema "${schema}": 1 to 40 of a-z, 0-9 and _, not beginning with a digit`);
   }
@@ -37,3 +39,5 @@ async function execute(connection, parts, values) {
   if (typeof connection.query === "function") return connection.query(numbered, values);
   throw new MeshworkError("this is no client of pg, and no transaction of Prisma or Drizzle");
 }
+
+module.exports = { enqueue };

@@ -1,16 +1,18 @@
 // Tests of tasks, with any test runner: run one without a store, or see what was enqueued and run it, by a clock that the test
 // advances. The store is a list in this process with the rules of delays and retries; queues and limits are not in it.
 
-import assert from "node:assert";
+"use strict";
 
-import { Context, call } from "./context.js";
-import { Permanent, Verdict } from "./errors.js";
+const assert = require("node:assert");
+
+const { Context, call } = require("./context.js");
+const { MeshworkError, Permanent, Verdict } = require("./errors.js");
 
 /** First pause before a retry, and the longest one, in seconds. */
 const BACKOFF = [1, 600];
 
 /** Runs a task here as a worker does, and returns its result, log, progress and children. An error of the task is thrown. */
-export async function perform(task, args = {}, { attempt = 1, id = "test", inputs = {}, env = {}, onChild = () => {} } = {}) {
+async function perform(task, args = {}, { attempt = 1, id = "test", inputs = {}, env = {}, onChild = () => {} } = {}) {
   const performed = { result: undefined, log: "", progress: undefined, children: [] };
   const named = Object.entries(inputs).map(([name, result]) => [name, { result }]);
   const run = { run: 0, id, type: task.name, attempt, timeout: 60, env, inputs: Object.fromEntries(named) };
@@ -41,7 +43,7 @@ function seconds(duration) {
 }
 
 /** Jobs of an app in this process. While it is open, the app enqueues here. */
-export class TestStore {
+class TestStore {
   #app;
   #before;
   #jobs = new Map();
@@ -49,13 +51,12 @@ export class TestStore {
 
   constructor(app) {
     this.#app = app;
-    this.#before = app.call;
-    app.call = (method, path, body) => this.#called(method, path, body);
+    this.#before = app.swapEngine(this.#engine());
   }
 
   /** Gives the app its own store back. */
   close() {
-    this.#app.call = this.#before;
+    this.#app.swapEngine(this.#before);
   }
 
   /** Advances the clock: what is delayed until then is due. */
@@ -110,8 +111,8 @@ export class TestStore {
       const task = this.#app.tasks.get(job.type);
       if (!task) throw new Permanent(`there is no task "${job.type}" in this app`);
       const onChild = ({ id, args, options }) => this.#add({ ...options, id, payload: args });
-      const { result } = await perform(task, job.payload, { attempt: job.attempts, id: job.id, onChild });
-      Object.assign(job, { state: "finished", output: result });
+      const { result, log } = await perform(task, job.payload, { attempt: job.attempts, id: job.id, onChild });
+      Object.assign(job, { state: "finished", output: result, log: log.split("\n").slice(0, -1) });
     } catch (error) {
       this.#failed(job, error);
     }
@@ -131,24 +132,38 @@ export class TestStore {
     const id = spec.id ?? `job-${this.#jobs.size + 1}`;
     if (!this.#jobs.has(id)) {
       const due = this.#now + seconds(spec.delay ?? 0);
-      this.#jobs.set(id, { ...spec, payload: plain(spec.payload), id, state: "queued", attempts: 0, due });
+      this.#jobs.set(id, { ...spec, payload: plain(spec.payload), id, state: "queued", attempts: 0, due, log: [] });
     }
     return { id };
   }
 
-  /** Stands for the API. A call that waits for a result runs what is due. */
-  async #called(method, path, body) {
-    const [, , kind, id, rest = ""] = path.split("/");
-    if (kind !== "jobs") throw new Error(`a test has no ${method} ${path}`);
-    if (method === "POST" && id === undefined) return this.#add(plain(body));
-    const job = this.#jobs.get(decodeURIComponent(id));
-    if (!job) throw Object.assign(new Error(`job ${id} does not exist`), { status: 404 });
-    if (rest.startsWith("result")) await this.drain();
-    if (rest === "cancel") {
-      const result = job.state === "queued" ? "cancelled" : "ended";
-      if (job.state === "queued") job.state = "cancelled";
-      return { result };
-    }
+  #job(id) {
+    const job = this.#jobs.get(id);
+    if (!job) throw new MeshworkError(`job ${id} does not exist`);
     return job;
   }
+
+  /** Stands for the store. A call that waits for a result runs what is due. */
+  #engine() {
+    return {
+      enqueue: async (job) => this.#add(plain(job)).id,
+      enqueueMany: async (jobs) => jobs.map((job) => this.#add(plain(job)).id),
+      job: async (id) => this.#job(id),
+      wait: async (id) => {
+        const job = this.#job(id);
+        await this.drain();
+        return job.state === "queued" ? undefined : job;
+      },
+      cancel: async (id) => {
+        const job = this.#job(id);
+        if (job.state !== "queued") return "ended";
+        job.state = "cancelled";
+        return job.state;
+      },
+      logs: async (id) => this.#job(id).log,
+      close() {},
+    };
+  }
 }
+
+module.exports = { TestStore, perform };

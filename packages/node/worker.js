@@ -1,15 +1,17 @@
 // A process of a worker: loads a module with apps and runs their tasks. Its stdin is a socket; each line on it is a message, an
 // object of JSON: see docs/adding-a-language.md.
 
-import { Socket } from "node:net";
-import { resolve } from "node:path";
-import { createInterface } from "node:readline";
-import { pathToFileURL } from "node:url";
-import { Worker } from "node:worker_threads";
+"use strict";
 
-import { Context, call, current } from "./context.js";
-import { Permanent, Verdict } from "./errors.js";
-import { apps } from "./index.js";
+const { Socket } = require("node:net");
+const { resolve } = require("node:path");
+const { createInterface } = require("node:readline");
+const { pathToFileURL } = require("node:url");
+const { Worker } = require("node:worker_threads");
+
+const { Context, call, current } = require("./context.js");
+const { Permanent, Verdict } = require("./errors.js");
+const { apps } = require("./index.js");
 
 const PROTOCOL = 1;
 /** Time between two looks for the parent, in milliseconds. */
@@ -66,7 +68,7 @@ async function begin(run) {
 function failure(error) {
   if (error instanceof Verdict) return { error: error.message, verdict: error.verdict, after: error.after };
   if (!(error instanceof Error)) return { error: String(error) };
-  const own = (line) => !line.includes(new URL(".", import.meta.url).href);
+  const own = (line) => !line.includes(__dirname);
   return { error: `${error.name}: ${error.message}`, traceback: error.stack?.split("\n").filter(own).join("\n") };
 }
 
@@ -83,7 +85,7 @@ const messages = {
 };
 
 /** Loads the module, and runs tasks until the worker ends this process. */
-export async function serve(module) {
+async function serve(module) {
   for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => {});
   watchParent();
   redirect(process.stdout, false);
@@ -101,3 +103,5 @@ export async function serve(module) {
   const tasks = all.flatMap((app) => [...app.tasks.keys()]).map((name) => ({ name }));
   send({ ready: { protocol: PROTOCOL, tasks, schedules: all.flatMap((app) => app.schedules) } });
 }
+
+module.exports = { serve };

@@ -57,7 +57,7 @@ enum Chore {
     Sizes(sizes::Options),
     /// Build the program of README.md in a crate outside of the workspace, and count the crates
     Outside,
-    /// Build the package for Python into target/packages, and try it in an empty environment
+    /// Build the packages for Python and Node.js into target/packages, and try them in empty environments
     Packages(packages::Options),
     /// Write the pictures of the dashboard, of the store that its browser test fills
     Pictures,

@@ -58,7 +58,7 @@ pub use client::{
     Batch, BatchRequest, BulkCancel, Client, ClientBuilder, Enqueue, Enqueueable, EventFilter,
     EventFollower, EventPage, FoundJobs, InvalidCursor, Job, JobFilter, JobHandle, JobRequest,
     JobState, LogFollower, MAX_PAGE, MAX_TEXT_SCAN, NewSchedule, PageCursor, PagedJob, PagedJobs,
-    ScheduleHandle, local_name,
+    ScheduleHandle, data_directory, local_name,
 };
 pub use handler::{Attempt, Input, JobHandler, Progress, State};
 pub use meshwork_model::job::{

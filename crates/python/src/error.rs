@@ -42,7 +42,7 @@ impl fmt::Display for Fault {
         let mut cause = error.source();
         while let Some(error) = cause {
             let text = error.to_string();
-            if !message.ends_with(&text) {
+            if !message.contains(&text) {
                 message = format!("{message}: {text}");
             }
             cause = error.source();

@@ -64,18 +64,26 @@ impl Location {
     }
 
     async fn open(&self) -> Result<meshwork::Client, meshwork::Error> {
-        let of_host = || std::env::var("REDIS_URL").ok();
+        let of_host = || {
+            std::env::var("REDIS_URL")
+                .ok()
+                .filter(|url| !url.is_empty())
+        };
         let url = self.url.clone().or_else(of_host);
         let mut builder = meshwork::Client::builder().name(meshwork::local_name("python"));
         if let Some(namespace) = &self.namespace {
             builder = builder.namespace(namespace);
         }
-        match url.as_deref() {
-            Some(MEMORY) => Ok(self.clock.client()),
+        let folder = match url.as_deref() {
+            Some(MEMORY) => return Ok(self.clock.client()),
             Some(url) => match url.strip_prefix(DIRECTORY) {
-                Some(folder) => builder.directory(PathBuf::from(folder)).connect().await,
-                None => builder.url(url).connect().await,
+                Some(folder) => Some(PathBuf::from(folder)),
+                None => return builder.url(url).connect().await,
             },
+            None => meshwork::data_directory(),
+        };
+        match folder {
+            Some(folder) => builder.directory(folder).connect().await,
             None => builder.connect().await,
         }
     }

@@ -24,8 +24,8 @@ class App:
     """Tasks, and the store of their jobs.
 
     ``url`` is that of a Redis server (``redis://``, ``rediss://``, ``redis+sentinel://``, ``redis+cluster://``) or a folder
-    for the embedded engine (``dir:PATH``). Default: the environment variable ``REDIS_URL``. The connection is made with the
-    first job.
+    for the embedded engine (``dir:PATH``). Default: the environment variable ``REDIS_URL``, else the data directory of the
+    command. The connection is made with the first job.
 
     ``context`` is the number of a context, whose jobs the app has; ``actor_key`` is the key file of the actor that uses it.
     Default: the one of the environment variable ``MESHWORK_ACTOR_KEY``, else ``~/.config/meshwork/actor.key``.

@@ -32,7 +32,7 @@ class Handle(Generic[R]):
         """
         job = json.loads(self._app._native().wait(self.id, timeout))
         if job["state"] == "finished":
-            return cast(R, _output(job))
+            return cast(R, job.get("output"))
         raise (JobCancelled if job["state"] == "cancelled" else JobFailed)(job)
 
     async def aresult(self, timeout: Optional[float] = None) -> R:
@@ -58,13 +58,3 @@ class Handle(Generic[R]):
     def cancel(self) -> str:
         """Cancels the job. Returns what became of it: cancelled, cancelling or ended."""
         return cast(str, self._app._native().cancel(self.id))
-
-
-def _output(job: dict[str, Any]) -> Any:
-    output = job.get("output")
-    if not isinstance(output, str):
-        return output
-    try:
-        return json.loads(output)
-    except ValueError:
-        return output

@@ -146,18 +146,9 @@ impl DataLocation {
 
 /// Returns the data directory, for use without a server.
 fn data_directory() -> Result<PathBuf, TargetError> {
-    let set = |name| env::var_os(name).filter(|value| !value.is_empty());
-    if let Some(named) = set("MESHWORK_DATA") {
-        return Ok(named.into());
-    }
-    let path = set("XDG_DATA_HOME")
-        .map(PathBuf::from)
-        // The XDG specification requires to ignore a relative path.
-        .filter(|path| path.is_absolute())
-        .map(|data| data.join("meshwork"))
-        .or_else(|| set("HOME").map(|home| Path::new(&home).join(".local/share/meshwork")))
-        .ok_or(TargetError::NoHome)?;
-    match job_around(&path) {
+    let path = meshwork::data_directory().ok_or(TargetError::NoHome)?;
+    let is_named = env::var_os("MESHWORK_DATA").is_some_and(|named| !named.is_empty());
+    match job_around(&path).filter(|_| !is_named) {
         Some(job) => Err(TargetError::InsideJob { job, path }),
         None => Ok(path),
     }

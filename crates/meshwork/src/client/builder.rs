@@ -1,6 +1,7 @@
 //! The builder of a client.
 
 use meshwork_macros::boxed;
+use std::env;
 use std::path::PathBuf;
 
 use meshwork_broker::Broker;
@@ -86,4 +87,28 @@ impl ClientBuilder {
         let name = self.name.unwrap_or_else(|| local_name("client"));
         Ok(Client::new(broker.acting_as(&name)))
     }
+}
+
+/// Returns the data directory of the command, for use without a server: `MESHWORK_DATA`, else `$XDG_DATA_HOME/meshwork`, else
+/// `~/.local/share/meshwork`; none if no variable names one.
+///
+/// ```no_run
+/// # async fn connect() -> Result<meshwork::Client, Box<dyn std::error::Error>> {
+/// let folder = meshwork::data_directory().ok_or("HOME is not set")?;
+/// # Ok(
+/// meshwork::Client::builder().directory(folder).connect().await?
+/// # )
+/// # }
+/// ```
+#[must_use]
+pub fn data_directory() -> Option<PathBuf> {
+    let set = |name| env::var_os(name).filter(|value| !value.is_empty());
+    if let Some(named) = set("MESHWORK_DATA") {
+        return Some(named.into());
+    }
+    let data = set("XDG_DATA_HOME").map(PathBuf::from);
+    // The XDG specification requires to ignore a relative path.
+    let data = data.filter(|path| path.is_absolute());
+    data.map(|data| data.join("meshwork"))
+        .or_else(|| set("HOME").map(|home| PathBuf::from(home).join(".local/share/meshwork")))
 }

@@ -46,7 +46,7 @@ use serde::de::DeserializeOwned;
 use crate::Error;
 use crate::wait_pool::WaitPool;
 pub use batch::{Batch, BatchRequest};
-pub use builder::ClientBuilder;
+pub use builder::{ClientBuilder, data_directory};
 pub use bulk::BulkCancel;
 pub use events::{EventFilter, EventFollower, EventPage};
 pub use filter::{FoundJobs, JobFilter, JobState, MAX_TEXT_SCAN};

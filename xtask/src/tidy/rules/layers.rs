@@ -4,7 +4,7 @@ use super::super::tree::File;
 use super::{Finding, Tree, finding};
 
 /// A crate of the workspace, and the ones that it may use.
-const ARROWS: [(&str, &[&str]); 18] = [
+const ARROWS: [(&str, &[&str]); 19] = [
     ("model", &[]),
     ("embedded", &[]),
     (
@@ -49,6 +49,7 @@ const ARROWS: [(&str, &[&str]); 18] = [
         ],
     ),
     ("outbox", &["meshwork-model", "meshwork-broker", "meshwork"]),
+    ("node", &["meshwork-model", "meshwork"]),
     ("python", &["meshwork-model", "meshwork"]),
     (
         "cli",
@@ -87,7 +88,7 @@ const ARROWS: [(&str, &[&str]); 18] = [
 ];
 
 /// An external crate, and the crates that may use it.
-const GUARDED: [(&str, &[&str]); 8] = [
+const GUARDED: [(&str, &[&str]); 9] = [
     ("axum", &["server", "test-servers"]),
     (
         "redis",
@@ -96,6 +97,7 @@ const GUARDED: [(&str, &[&str]); 8] = [
     ("mlua", &["embedded"]),
     ("rhai", &["flow", "runtime", "sal"]),
     ("sqlx", &["outbox", "scenarios"]),
+    ("napi", &["node"]),
     ("pyo3", &["python"]),
     ("clap", &["cli", "fuzz", "scenarios", "xtask"]),
     ("libtest-mimic", &[]),

@@ -1,10 +1,10 @@
 //! The client of the Python package: what it enqueues and reads, also in processes that were forked.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use super::{ended, worker, worker_of};
+use super::{ended, native_module, with_store, worker, worker_of};
 use crate::common::{Ground, Running, on_all_data};
 
 /// A program with the Python package as it is installed: with the native module of this build.
@@ -24,7 +24,7 @@ pub(super) fn python_with(ground: &Ground, args: &[&str]) -> Command {
                 fs::copy(file.path(), site.join(file.file_name())).unwrap();
             }
         }
-        fs::copy(native_module(), site.join("_native.abi3.so")).unwrap();
+        fs::copy(native_module("python"), site.join("_native.abi3.so")).unwrap();
     }
     let mut command = Command::new("python3");
     command
@@ -32,29 +32,7 @@ pub(super) fn python_with(ground: &Ground, args: &[&str]) -> Command {
         .current_dir(ground.path(""))
         .env("PYTHONPATH", ground.path("site"))
         .env("PYTHONDONTWRITEBYTECODE", "1");
-    for (name, value) in ground.command(&["worker"]).get_envs() {
-        let is_passed = ["REDIS_URL", "MESHWORK_DATA", "HOME"]
-            .iter()
-            .any(|it| name == *it);
-        if let Some(value) = value.filter(|_| is_passed) {
-            command.env(name, value);
-        }
-    }
-    command
-}
-
-/// Returns the file of the native module, which is built with the tests.
-fn native_module() -> PathBuf {
-    let folder = std::env::current_exe().unwrap();
-    let files = fs::read_dir(folder.parent().unwrap()).unwrap();
-    let is_module = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with("libmeshwork_python") && name.ends_with(".so")
-    };
-    let modules = files.map(|file| file.unwrap().path()).filter(is_module);
-    modules
-        .max_by_key(|path| fs::metadata(path).unwrap().modified().unwrap())
-        .unwrap()
+    with_store(ground, command)
 }
 
 /// The beginning of a program that enqueues.
@@ -72,7 +50,7 @@ on_all_data! {
 job = shop.add.options(tags=["sums"]).enqueue(2, b=3)
 assert job.result(30) == 5, job.job()
 assert (job.state(), job.logs(), job.job()["tags"]) == ("finished", ["adds 2 3"], ["sums"])
-assert shop.add.call(1) == 2
+assert (shop.add.call(1), shop.digits.call()) == (2, "5")
 assert [it.result(30) for it in shop.add.enqueue_many([(1,), {"a": 1, "b": 5}, 7])] == [2, 6, 8]
 assert asyncio.run(shop.add.acall(4)) == 5
 for wrong in [lambda: shop.add.enqueue("x"), lambda: shop.add.enqueue(), lambda: shop.add.enqueue(1, c=2)]:

@@ -7,7 +7,7 @@ mod node;
 mod programs;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::process::{Pid, Signal, test_kill_process};
@@ -49,6 +49,10 @@ def noted() -> str:
     return "noted"
 
 @app.task
+def digits() -> str:
+    return "5"
+
+@app.task
 def pid() -> int:
     assert started == [os.getpid()]
     return os.getpid()
@@ -81,6 +85,13 @@ def dies(how: str, mark: str = ""):
     if how == "holds":
         # A call in C that holds the interpreter: no other thread of Python runs.
         ctypes.PyDLL(None).sleep(600)
+
+@app.task
+def dies_again(mark: str, until: str):
+    open(mark, "w").close()
+    while not os.path.exists(until): time.sleep(0.01)
+    os.remove(until)
+    os._exit(3)
 
 @app.task
 async def blocks_loop():
@@ -130,6 +141,34 @@ fn with_package(mut command: Command) -> Command {
         .env("PYTHONPATH", package)
         .env("PYTHONDONTWRITEBYTECODE", "1");
     command
+}
+
+/// A program beside the commands of this test: it uses the same store.
+fn with_store(ground: &Ground, mut command: Command) -> Command {
+    for (name, value) in ground.command(&["worker"]).get_envs() {
+        let is_passed = ["REDIS_URL", "MESHWORK_DATA", "HOME"]
+            .iter()
+            .any(|it| name == *it);
+        if let Some(value) = value.filter(|_| is_passed) {
+            command.env(name, value);
+        }
+    }
+    command
+}
+
+/// Returns the file of the native module for a language, which is built with the tests.
+fn native_module(language: &str) -> PathBuf {
+    let folder = std::env::current_exe().unwrap();
+    let files = fs::read_dir(folder.parent().unwrap()).unwrap();
+    let prefix = format!("libmeshwork_{language}");
+    let is_module = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with(&prefix) && name.ends_with(".so")
+    };
+    let modules = files.map(|file| file.unwrap().path()).filter(is_module);
+    modules
+        .max_by_key(|path| fs::metadata(path).unwrap().modified().unwrap())
+        .unwrap()
 }
 
 fn listening(command: Command) -> Running {
@@ -238,6 +277,33 @@ on_all_data! {
             let job = ended(ground, &id);
             assert_eq!((&job["output"], &job["attempts"]), (&json!("waited"), &json!(1)), "{job}");
         }
+        worker.stop();
+    }
+
+    fn a_long_run_that_is_suspected_holds_up_others_for_seconds(ground: &Ground) {
+        let worker = worker(ground, &["--processes", "1", "--concurrency", "3"]);
+        let waits = enqueue(ground, "waits", &json!({"mark": "waits", "until": "done"}), &["--retries", "1"]);
+        exists(ground, "waits");
+        let dies = enqueue(ground, "dies_again", &json!({"mark": "dies", "until": "die"}), &[]);
+        exists(ground, "dies");
+        let again = || for mark in ["waits", "dies"] {
+            fs::remove_file(ground.path(mark)).unwrap();
+        };
+        again();
+        ground.file("die", "");
+        // Each of both runs alone for a time, and both end beside another run again.
+        exists(ground, "waits");
+        exists(ground, "dies");
+        assert_eq!(result(ground, "add", &json!({"a": 1})), 2);
+        again();
+        ground.file("die", "");
+        let job = ended(ground, &dies);
+        let died = json!("the process of the task ended: exit status 3");
+        assert_eq!((&job["error"], &job["attempts"]), (&died, &json!(1)), "{job}");
+        exists(ground, "waits");
+        ground.file("done", "");
+        let job = ended(ground, &waits);
+        assert_eq!((&job["output"], &job["attempts"]), (&json!("waited"), &json!(2)), "{job}");
         worker.stop();
     }
 

@@ -1,4 +1,4 @@
-//! Tasks in Node.js: the package as it is installed, enqueued over the API of a supervisor.
+//! Tasks in Node.js: the packages as they are installed, enqueued by the native module and over the API of a supervisor.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Command;
 use meshwork_test_servers::servers::{Tool, need};
 use serde_json::json;
 
-use super::{ended, enqueue, is_alive, listening};
+use super::{ended, enqueue, is_alive, listening, native_module, with_store};
 use crate::api::Server;
 use crate::common::{Ground, Running, eventually, on_all_data};
 
@@ -46,7 +46,9 @@ import { add, fails, noted, parent, waits } from "./tasks.mjs";
 assert.equal(await add.call({ a: 2, b: 3 }), 5);
 const job = await add.options({ tags: ["sums"] }).enqueue({ a: 5 });
 assert.equal(await job.result({ timeout: 30 }), 6);
-assert.deepEqual([await job.state(), (await job.job()).tags], ["finished", ["sums"]]);
+assert.deepEqual([await job.state(), (await job.job()).tags, await job.logs()], ["finished", ["sums"], ["adds 5 1"]]);
+const jobs = await add.enqueueMany([{ a: 1 }, { a: 2 }]);
+assert.deepEqual(await Promise.all(jobs.map((one) => one.result())), [2, 3]);
 assert.deepEqual(await noted.call(), ["around", 1]);
 assert.equal(await fails.call({ how: "retry" }), 2);
 const failed = async (how) => { try { await fails.call({ how }); } catch (error) { return error; } };
@@ -69,17 +71,91 @@ assert.throws(() => add.options({ retry: 1 }), /retries/);
 console.log("done");
 "#;
 
-/// Installs the package.
+/// A program in processes and threads of all kinds: the client was used before each of them began.
+const FORKS: &str = r#"
+import assert from "node:assert";
+import { fork } from "node:child_process";
+import cluster from "node:cluster";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { Worker, isMainThread, workerData } from "node:worker_threads";
+import { add, waits } from "./tasks.mjs";
+
+const file = fileURLToPath(import.meta.url);
+assert.equal(await add.call({ a: 1 }), 2);
+if (!isMainThread && workerData === "leaves") {
+  const never = (await waits.enqueue()).result();
+  setImmediate(() => process.exit(0));
+  await never;
+} else if (process.argv[2] === "child" || cluster.isWorker) {
+  process.exit(0);
+} else if (isMainThread) {
+  const children = [
+    fork(file, ["child"]),
+    cluster.fork(),
+    new Worker(file, { workerData: "ends" }),
+    new Worker(file, { workerData: "leaves" }),
+  ];
+  const codes = await Promise.all(children.map(async (child) => (await once(child, "exit"))[0]));
+  assert.deepEqual(codes, [0, 0, 0, 0]);
+  assert.equal(await add.call({ a: 5 }), 6);
+  console.log("done");
+}
+"#;
+
+/// A program in CommonJS without a server.
+const ALONE: &str = r#"
+const assert = require("node:assert");
+const { App, MeshworkError, ResultTimeout } = require("meshwork");
+
+async function main() {
+  const app = new App({ url: "memory:" });
+  const add = app.task("math.add", ({ a, b }) => a + b);
+  const job = await add.options({ key: ({ a }) => a }).enqueue({ a: 1, b: 2 });
+  assert.deepEqual([await job.state(), (await job.job()).key], ["queued", "1"]);
+  await assert.rejects(job.result({ timeout: 0 }), ResultTimeout);
+  assert.equal(await job.cancel(), "cancelled");
+  const wrong = [{ a: 1 }, { a: 2, id: "x y" }];
+  const many = app.task("many", { key: ({ id }) => id ?? "a".repeat(2000) }, () => null);
+  await assert.rejects(many.enqueueMany(wrong), MeshworkError);
+  await assert.rejects(app.job("none").job(), MeshworkError);
+  await assert.rejects(new App({ url: "http://127.0.0.1:1" }).job("none").job(), MeshworkError);
+  console.log("done");
+}
+main();
+"#;
+
+/// Installs the packages.
 pub(super) fn installed(ground: &Ground) {
     let installed = ground.path("node_modules/meshwork");
     fs::create_dir_all(&installed).unwrap();
     let package = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packages/node");
-    for file in fs::read_dir(package).unwrap().map(Result::unwrap) {
-        fs::copy(file.path(), installed.join(file.file_name())).unwrap();
+    let files = fs::read_dir(package)
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    for file in files.filter(|file| file.is_file()) {
+        fs::copy(&file, installed.join(file.file_name().unwrap())).unwrap();
     }
+    let processor = match std::env::consts::ARCH {
+        "x86_64" => "x64",
+        _ => "arm64",
+    };
+    let platform = ground.path(&format!("node_modules/meshwork-linux-{processor}-gnu"));
+    fs::create_dir_all(&platform).unwrap();
+    fs::copy(native_module("node"), platform.join("meshwork.node")).unwrap();
 }
 
-/// Installs the package, and starts a worker.
+/// Starts a program of Node.js beside the packages.
+fn node(ground: &Ground, file: &str, program: &str, environment: &[(&str, &str)]) -> Running {
+    ground.file(file, program);
+    let mut node = Command::new("node");
+    node.arg(file).current_dir(ground.path(""));
+    let mut node = with_store(ground, node);
+    node.envs(environment.iter().copied());
+    Running::start(node)
+}
+
+/// Installs the packages, and starts a worker.
 fn worker(ground: &Ground, args: &[&str]) -> Running {
     installed(ground);
     ground.file("tasks.mjs", TASKS);
@@ -99,7 +175,7 @@ fn worker(ground: &Ground, args: &[&str]) -> Running {
 }
 
 on_all_data! {
-    fn tasks_of_node_run_and_are_enqueued_over_the_api(ground: &Ground) {
+    fn tasks_of_node_run_and_are_enqueued_by_both_clients(ground: &Ground) {
         if need(Tool::Ioredis).is_none() {
             return;
         }
@@ -107,15 +183,25 @@ on_all_data! {
         let key = ground.run(&["key", "create", "shop", "--scope", "admin"]).ok().stdout;
         ground.file("shop.key", key);
         let server = Server::start(ground, &[]);
-        ground.file("client.mjs", CLIENT);
-        let mut client = Command::new("node");
-        client.arg("client.mjs").current_dir(ground.path(""));
-        client.env("MESHWORK_API", format!("http://{}", server.address));
-        client.env("MESHWORK_API_KEY_FILE", ground.path("shop.key"));
-        let done = Running::start(client).ended();
-        assert_eq!(done.stdout.trim(), "done", "{done:?}");
+        let api = format!("http://{}", server.address);
+        let key = ground.path("shop.key");
+        let of_api = [("MESHWORK_API", api.as_str()), ("MESHWORK_API_KEY_FILE", key.to_str().unwrap())];
+        for environment in [&of_api[..], &[]] {
+            let done = node(ground, "client.mjs", CLIENT, environment).ended();
+            assert_eq!(done.stdout.trim(), "done", "{environment:?}: {done:?}");
+        }
         eventually("its schedule runs", || ground.path("ticked").exists().then_some(()));
         server.stop();
+        worker.stop();
+    }
+
+    fn a_client_of_node_works_in_processes_and_threads(ground: &Ground) {
+        if need(Tool::Ioredis).is_none() {
+            return;
+        }
+        let worker = worker(ground, &["--concurrency", "8"]);
+        let done = node(ground, "forks.mjs", FORKS, &[]).ended();
+        assert_eq!(done.stdout.trim(), "done", "{done:?}");
         worker.stop();
     }
 
@@ -134,4 +220,15 @@ on_all_data! {
         eventually("it ends with its worker", || (!is_alive(pid)).then_some(()));
         ground.run(&["job", "cancel", &id, "--force"]).ok();
     }
+}
+
+#[test]
+fn a_program_in_commonjs_enqueues_without_a_server() {
+    if need(Tool::Ioredis).is_none() {
+        return;
+    }
+    let ground = Ground::embedded().unwrap();
+    installed(&ground);
+    let done = node(&ground, "alone.cjs", ALONE, &[]).ended();
+    assert_eq!(done.stdout.trim(), "done", "{done:?}");
 }
