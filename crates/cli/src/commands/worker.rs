@@ -7,6 +7,7 @@ pub(crate) mod in_contexts;
 mod in_parts;
 mod list;
 mod options;
+mod reload;
 pub(crate) mod request;
 
 use std::net::SocketAddr;
@@ -73,6 +74,9 @@ impl WorkerCommand {
             None => {}
         }
         let mut listen = self.listen;
+        if let Some(endings) = listen.jobs.reloaded() {
+            return reload::run(endings).await;
+        }
         if !listen.jobs.has_group() {
             listen.common.read_routes()?;
         }

@@ -4,22 +4,22 @@
 //!
 //! A process that blocks, leaks or dies costs neither leases nor the runs beside it. One that does not end a run in time is
 //! killed, and replaced; the runs beside it are snoozed, without a counted attempt. If a process dies with several runs in it,
-//! each of them runs again alone, so that only the one that ends its process fails.
+//! each of them runs again alone once, so that only the one that ends its process fails ([`mod@suspects`]).
 
 mod active;
 mod pool;
 mod process;
 mod run;
 mod spawner;
+mod suspects;
 mod wire;
 
-use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -28,10 +28,8 @@ use meshwork_model::outcome::{Failure, FailureKind, Report};
 use super::process::in_order;
 use super::{Run, Runtime, RuntimeInfo};
 use pool::Pool;
+use suspects::Suspects;
 pub use wire::{Task, TaskSchedule};
-
-/// Greatest number of jobs that are remembered as those in whose company a process has died.
-const MAX_SUSPECTS: usize = 10_000;
 
 /// The command that starts a process of an app.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,8 +110,7 @@ pub struct App {
 #[derive(Debug)]
 struct Inner {
     pool: Arc<Pool>,
-    /// Ids of jobs with whom a process has died: each of them runs alone.
-    suspects: Mutex<HashSet<String>>,
+    suspects: Suspects,
 }
 
 impl App {
@@ -126,7 +123,7 @@ impl App {
         let app = Self {
             inner: Arc::new(Inner {
                 pool,
-                suspects: Mutex::default(),
+                suspects: Suspects::default(),
             }),
             tasks: loaded.tasks.into(),
             schedules: loaded.schedules.into(),
@@ -176,33 +173,19 @@ impl Runtime for App {
 }
 
 impl Inner {
-    fn suspects(&self) -> MutexGuard<'_, HashSet<String>> {
-        self.suspects.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_suspect(&self, id: &str) -> bool {
-        self.suspects().contains(id)
-    }
-
-    fn clear(&self, id: &str) {
-        self.suspects().remove(id);
-    }
-
     /// Returns the failure of a job whose process has died with it and others.
     fn died(&self, id: &str, how: &str, (together, for_other): (usize, bool)) -> Failure {
         let again = |message| Failure::new(FailureKind::Snoozed, message).after(Duration::ZERO);
         if for_other {
             return again("its process was ended for another job".to_owned());
         }
-        let mut suspects = self.suspects();
-        if together > 1 && suspects.len() < MAX_SUSPECTS {
-            suspects.insert(id.to_owned());
+        if together > 1 && self.suspects.add(id) {
             let others = together - 1;
             return again(format!(
                 "its process ended beside {others} other jobs ({how}): it runs again alone"
             ));
         }
-        suspects.remove(id);
+        self.suspects.remove(id);
         Failure::new(
             FailureKind::Script,
             format!("the process of the task ended: {how}"),

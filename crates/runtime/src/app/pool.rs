@@ -11,6 +11,7 @@ use tokio_util::task::TaskTracker;
 
 use super::process::{Loaded, Process, Slot};
 use super::spawner::Spawner;
+use super::suspects::ALONE;
 use super::{AppCommand, AppError, AppOptions};
 
 /// First pause after a process could not start, or ended without a run. It doubles.
@@ -68,11 +69,26 @@ impl Pool {
         Ok((pool, loaded))
     }
 
-    /// Waits for a place for a run; with `alone` for one without other runs beside it.
+    /// Waits for a place for a run.
     ///
     /// # Errors
     /// No process can be started here; the text is the reason.
-    pub(super) async fn slot(&self, alone: bool) -> Result<Slot, String> {
+    pub(super) async fn slot(&self) -> Result<Slot, String> {
+        self.find_slot(false).await
+    }
+
+    /// Waits for a place without other runs beside it, for [`ALONE`], and then for any.
+    ///
+    /// # Errors
+    /// As [`Self::slot`].
+    pub(super) async fn slot_alone(&self) -> Result<Slot, String> {
+        match tokio::time::timeout(ALONE, self.find_slot(true)).await {
+            Ok(slot) => slot,
+            Err(_) => self.slot().await,
+        }
+    }
+
+    async fn find_slot(&self, alone: bool) -> Result<Slot, String> {
         let most = self.options.max_jobs_per_process;
         loop {
             let freed = self.freed.notified();

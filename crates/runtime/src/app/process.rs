@@ -74,6 +74,16 @@ pub(super) struct Slot {
     permits: Option<OwnedSemaphorePermit>,
 }
 
+impl Slot {
+    /// Lets others run beside this run.
+    pub(super) fn share(&mut self) {
+        if let Some(permits) = &mut self.permits {
+            drop(permits.split(permits.num_permits() - 1));
+        }
+        self.process.freed.notify_waiters();
+    }
+}
+
 impl Drop for Slot {
     fn drop(&mut self) {
         self.permits.take();

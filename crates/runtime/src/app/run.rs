@@ -1,6 +1,7 @@
 //! One run of a task in a process of its app.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,8 @@ use tokio_util::sync::CancellationToken;
 use super::super::{Run, StopReason};
 use super::Inner;
 use super::active::{Active, Outcome, Output};
-use super::process::{Process, Slot, outcome};
+use super::process::{Process, outcome};
+use super::suspects::ALONE;
 use super::wire::{CancelReason, RunTask, ToApp};
 
 /// Grace of a run whose lease is lost: the job may already run elsewhere.
@@ -65,22 +67,37 @@ pub(super) async fn run(
         let message = format!("the arguments of the task are not JSON: {error}");
         Failure::new(FailureKind::Permanent, message)
     })?;
-    let is_suspect = app.is_suspect(&run.job.id);
+    let is_suspect = app.suspects.contains(&run.job.id);
+    let slot = async {
+        match is_suspect {
+            true => app.pool.slot_alone().await,
+            false => app.pool.slot().await,
+        }
+    };
     let slot = tokio::select! {
-        slot = app.pool.slot(is_suspect) => slot,
+        slot = slot => slot,
         over = over(&run, &dropped) => return Err(over.failure()),
     };
-    let slot = slot.map_err(|fault| Failure::new(FailureKind::NotStarted, fault))?;
+    let mut slot = slot.map_err(|fault| Failure::new(FailureKind::NotStarted, fault))?;
     if !run.lease.allows_start() {
         let message = "the lease of the job is over";
         return Err(Failure::new(FailureKind::NotStarted, message));
     }
     let output = Output::of(&run.log);
-    let ended = in_process(&slot, &run, &payload, (&output, &dropped)).await;
+    let process = Arc::clone(&slot.process);
+    let ends = in_process(&process, &run, &payload, (&output, &dropped));
+    let mut ends = pin!(ends);
+    let ended = match tokio::time::timeout(ALONE, &mut ends).await {
+        Ok(ended) => ended,
+        Err(_) => {
+            slot.share();
+            ends.await
+        }
+    };
     drop(slot);
     let result = match ended {
         Outcome::Ended(result) => {
-            app.clear(&run.job.id);
+            app.suspects.remove(&run.job.id);
             result
         }
         Outcome::Died {
@@ -96,14 +113,13 @@ pub(super) async fn run(
     Ok(output.end(report))
 }
 
-/// Runs the task in the process of a slot.
+/// Runs the task in a process.
 async fn in_process(
-    slot: &Slot,
+    process: &Process,
     run: &Run,
     payload: &RawValue,
     (output, dropped): (&Output, &CancellationToken),
 ) -> Outcome {
-    let process = &slot.process;
     let (end, mut ended) = outcome();
     let number = match process.begin(Active::new(run, output.clone(), end)) {
         Ok(number) => number,

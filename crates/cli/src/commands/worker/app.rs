@@ -27,6 +27,9 @@ const NODE: &str = "import { serve } from 'meshwork/worker'; await serve(process
 /// Endings of the files of Node.js.
 const OF_NODE: [&str; 4] = ["js", "mjs", "cjs", "ts"];
 
+/// Ending of the files of Python.
+const OF_PYTHON: [&str; 1] = ["py"];
+
 fn is_script_of_node(app: &str) -> bool {
     let ending = Path::new(app).extension();
     ending.is_some_and(|it| OF_NODE.iter().any(|known| it == *known))
@@ -43,6 +46,10 @@ pub(super) struct AppArgs {
     /// Run the tasks of an app in another language: the command that starts one of its processes, as 'ruby worker.rb'
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["types", "runtimes"])]
     app_command: Option<String>,
+    /// Start the worker again when a file of the app's code below the current folder has changed; running jobs end first, as at
+    /// a shutdown. For development
+    #[arg(long, requires = "app")]
+    reload: bool,
     /// Replace a process of the app after this number of jobs [default: never]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = parsers::whole::<u32>(1..=u64::from(u32::MAX)))]
     max_jobs_per_process: Option<u32>,
@@ -69,6 +76,15 @@ impl AppArgs {
     /// Returns true if an app is given.
     pub(super) fn is_given(&self) -> bool {
         self.app.is_some() || self.app_command.is_some()
+    }
+
+    /// Returns the endings of the files whose changes start the worker again; none without `--reload`.
+    pub(super) fn reloaded(&self) -> Option<&'static [&'static str]> {
+        let app = self.app.as_deref().filter(|_| self.reload)?;
+        match is_script_of_node(app) {
+            true => Some(&OF_NODE),
+            false => Some(&OF_PYTHON),
+        }
     }
 
     /// Starts the processes of the app, if there is one.

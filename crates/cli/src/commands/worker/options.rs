@@ -122,6 +122,11 @@ impl JobOptions {
         types
     }
 
+    /// Returns the endings of the files whose changes start the worker again; none without `--reload`.
+    pub(super) fn reloaded(&self) -> Option<&'static [&'static str]> {
+        self.app.reloaded()
+    }
+
     /// Loads the app, if there is one.
     pub(super) async fn load(&mut self, concurrency: u16) -> Result<(), CommandError> {
         if !self.app.is_given() {

@@ -5,6 +5,7 @@ mod client;
 mod kills;
 mod node;
 mod programs;
+mod reload;
 
 use std::fs;
 use std::path::{Path, PathBuf};
