@@ -147,9 +147,7 @@ impl Chosen {
         }
         Ok(exit)
     }
-}
 
-impl Chosen {
     /// Runs the command by the API.
     pub(crate) async fn by_api(
         &self,
@@ -161,9 +159,10 @@ impl Chosen {
             return by_api(app, params, &self.ids, verb.action).await;
         }
         let fields = params.with(self.select.params()?.into());
-        let (method, field, noun) = match verb.source() {
-            Source::Jobs => ("job.list", "jobs", verb.noun()),
-            Source::DeadLetters => ("dead.list", "letters", verb.noun()),
+        let noun = verb.noun();
+        let (method, field) = match verb.source() {
+            Source::Jobs => ("job.list", "jobs"),
+            Source::DeadLetters => ("dead.list", "letters"),
         };
         let found = app.pages::<JobSummary<'_>>(method, fields, (field, usize::MAX));
         let (mut found, _) = found.await?;

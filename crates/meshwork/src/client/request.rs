@@ -7,18 +7,20 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use meshwork_model::batch::Membership;
 use meshwork_model::job::limits::MAX_TIMEOUT;
 use meshwork_model::job::{Invalid, NewJob, OnDuplicate, OnFailure, Tag, Unique, Until, When};
-use meshwork_model::name::{BatchId, Group, Instance, JobId, RoutingKey, ScriptType};
+use meshwork_model::name::{BatchId, Group, Instance, JobId, NameError, RoutingKey, ScriptType};
 use meshwork_model::retry::RetryBackoff;
 use meshwork_model::route::bindings::Bindings;
 use meshwork_model::route::topic::Topic;
 use meshwork_model::route::{Fallback, Priority, Route};
 use meshwork_model::sandbox::SandboxSettings;
+use meshwork_model::schedule::zone::Zone;
 use meshwork_model::spec::{InvalidSpec, JobSpec, SpecPlace};
 use meshwork_model::trace::TraceContext;
 use serde::Serialize;
 
 use crate::Error;
 use meshwork_runtime as runtime;
+use meshwork_runtime::clock::host_ms;
 use meshwork_worker::span;
 
 /// Allowance for the time in the queue in [`JobRequest::wait_budget`].
@@ -92,6 +94,33 @@ impl JobRequest {
         self.has_id |= spec.id.is_some();
         spec.apply(&mut self.job, place)?;
         Ok(self)
+    }
+
+    /// Reads a job in JSON with its type, outside of contexts. Times without a zone are in UTC, its topic is ignored.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let spec = serde_json::from_str(r#"{"type": "mail.send", "payload": {"to": "ada"}, "retries": 3}"#)?;
+    /// let job = meshwork::JobRequest::from_spec(spec)?.build()?;
+    /// assert_eq!((job.script.as_str(), job.retries), (r#"{"to": "ada"}"#, 3));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// It has no type, a value is wrong, or two exclude each other. The text begins with the name of the field.
+    pub fn from_spec(mut spec: JobSpec) -> Result<Self, InvalidSpec> {
+        let Some(script_type) = spec.script_type.take() else {
+            return Err(InvalidSpec("type: give the type of the job".to_owned()));
+        };
+        let id = |id: &str| id.parse().map_err(|error: NameError| error.to_string());
+        let place = SpecPlace {
+            id: &id,
+            awaited: &id,
+            now_ms: host_ms(),
+            zone: &Zone::default(),
+        };
+        Self::new(script_type.0, "").with_spec(spec, &place)
     }
 
     /// Returns true if the caller has chosen the id.

@@ -47,6 +47,18 @@ pub(crate) struct Cancel {
 /// Open jobs without a request to stop.
 const FITS: Fits = |status, is_stopping| status.is_some_and(|it| !it.is_final()) && !is_stopping;
 
+/// Prints a result before the wait for the next one.
+fn tell_now(
+    context: &mut App,
+    id: &str,
+    action: Action,
+    stopped: Result<Outcome, OpError>,
+) -> Result<Exit, CommandError> {
+    let exit = tell_outcome(&mut context.out, id, action, stopped)?;
+    context.out.flush()?;
+    Ok(exit)
+}
+
 impl Cancel {
     fn verb(&self) -> Verb {
         Verb {
@@ -82,13 +94,7 @@ impl Cancel {
                 let wait = self.wait_by_api(context, params, (id, left));
                 stopped = Box::pin(wait).await?;
             }
-            exit = exit.or(tell_outcome(
-                &mut context.out,
-                id.as_str(),
-                action,
-                stopped,
-            )?);
-            context.out.flush()?;
+            exit = exit.or(tell_now(context, id.as_str(), action, stopped)?);
         }
         Ok(exit)
     }
@@ -156,13 +162,7 @@ impl Cancel {
                 }
                 .map_err(OpError::from);
             }
-            exit = exit.or(tell_outcome(
-                &mut context.out,
-                id.as_str(),
-                action,
-                stopped,
-            )?);
-            context.out.flush()?;
+            exit = exit.or(tell_now(context, id.as_str(), action, stopped)?);
         }
         Ok(exit)
     }

@@ -17,7 +17,6 @@ use super::line::{DEFAULT, Line, print};
 use super::pause::{self, tell_depth};
 use super::{Queue, QueueCommand, UsageError, limit, list, purge, weight};
 use crate::app::App;
-use crate::confirm::confirm;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::interrupt::Interrupt;
@@ -193,19 +192,10 @@ impl purge::Purge {
     async fn by_api(self, context: &mut App, params: &Params) -> Result<Exit, CommandError> {
         let params = self.queue.params(params);
         let state = state(context, "queue.get", params.clone()).await?;
-        let (queue, count) = (state.queue, state.waiting);
-        let name = context.queue_name(&queue);
-        if self.dry_run {
-            return purge::tell_count(context, &queue, count);
+        let count = state.waiting;
+        if let Some(exit) = self.ends_before(context, &state.queue, count)? {
+            return Ok(exit);
         }
-        if count == 0 {
-            note(format_args!("nothing waits in {name}"));
-            return Ok(Exit::DONE);
-        }
-        confirm(
-            &format!("to delete {} waiting in {name}", counted(count, "job")),
-            self.yes,
-        )?;
         let mut deleted = 0;
         loop {
             let purged: BTreeMap<String, Value> = context.call("queue.purge", &params).await?;

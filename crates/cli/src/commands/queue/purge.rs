@@ -37,21 +37,12 @@ struct Purgeable<'a> {
 impl Purge {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let queue = self.queue.list(&context.keys())?;
-        let name = context.queue_name(&queue);
         let client = context.client().await?;
         need(context, &client, &queue).await?;
         let count = client.purgeable(&queue).await?;
-        if self.dry_run {
-            return tell_count(context, &queue, count);
+        if let Some(exit) = self.ends_before(context, &queue, count)? {
+            return Ok(exit);
         }
-        if count == 0 {
-            note(format_args!("nothing waits in {name}"));
-            return Ok(Exit::DONE);
-        }
-        confirm(
-            &format!("to delete {} waiting in {name}", counted(count, "job")),
-            self.yes,
-        )?;
         context.record_in_audit("purge queue", &queue).await?;
         let mut progress = Progress::new(count);
         let (mut seen, mut failed) = (0, None);
@@ -69,14 +60,31 @@ impl Purge {
         note(format_args!("{} deleted", counted(deleted, "job")));
         Ok(Exit::DONE)
     }
+
+    /// Prints the number of jobs of a dry run, or asks for a confirmation. Returns the end of the command if nothing is to
+    /// be deleted.
+    pub(super) fn ends_before(
+        &self,
+        context: &mut App,
+        queue: &str,
+        count: usize,
+    ) -> Result<Option<Exit>, CommandError> {
+        if self.dry_run {
+            return tell_count(context, queue, count).map(Some);
+        }
+        let name = context.queue_name(queue);
+        if count == 0 {
+            note(format_args!("nothing waits in {name}"));
+            return Ok(Some(Exit::DONE));
+        }
+        let what = format!("to delete {} waiting in {name}", counted(count, "job"));
+        confirm(&what, self.yes)?;
+        Ok(None)
+    }
 }
 
 /// Prints the number of jobs that would be deleted.
-pub(super) fn tell_count(
-    context: &mut App,
-    queue: &str,
-    purgeable: usize,
-) -> Result<Exit, CommandError> {
+fn tell_count(context: &mut App, queue: &str, purgeable: usize) -> Result<Exit, CommandError> {
     if context.out.is_json() {
         context.out.json(&Purgeable { queue, purgeable })?;
     } else {

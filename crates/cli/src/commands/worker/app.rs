@@ -7,13 +7,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use meshwork::runtime::{App, AppCommand, AppError, AppOptions};
-use meshwork::{Client, JobRequest, NewSchedule, host_ms};
-use meshwork_model::name::NameError;
+use meshwork::{Client, JobRequest, NewSchedule};
 use meshwork_model::queue::{QueueSetting, RateError};
 use meshwork_model::route::Route;
 use meshwork_model::sandbox::parse_size;
-use meshwork_model::schedule::zone::Zone;
-use meshwork_model::spec::SpecPlace;
 
 use crate::args::parsers;
 use crate::error::CommandError;
@@ -73,11 +70,6 @@ impl From<AppError> for CommandError {
 }
 
 impl AppArgs {
-    /// Returns true if an app is given.
-    pub(super) fn is_given(&self) -> bool {
-        self.app.is_some() || self.app_command.is_some()
-    }
-
     /// Returns the endings of the files whose changes start the worker again; none without `--reload`.
     pub(super) fn reloaded(&self) -> Option<&'static [&'static str]> {
         let app = self.app.as_deref().filter(|_| self.reload)?;
@@ -87,22 +79,23 @@ impl AppArgs {
         }
     }
 
-    /// Starts the processes of the app, if there is one.
+    /// Starts the processes of the app, if there is one. Returns it with their number.
     pub(super) async fn start(
         &self,
         python: Option<&Path>,
-        (processes, concurrency): (u32, u32),
-    ) -> Result<Option<App>, CommandError> {
+        (processes, concurrency): (Option<u64>, u32),
+    ) -> Result<Option<(App, u32)>, CommandError> {
         let Some(command) = self.command(python)? else {
             return Ok(None);
         };
+        let processes = number_of_processes(processes)?;
         let options = AppOptions {
             processes,
             concurrency,
             max_jobs_per_process: self.max_jobs_per_process,
             max_memory: self.max_memory,
         };
-        Ok(Some(App::start(command, options).await?))
+        Ok(Some((App::start(command, options).await?, processes)))
     }
 
     /// Returns the command that starts a process.
@@ -147,18 +140,7 @@ pub(super) async fn store_schedules(app: &App, client: &Client) -> Result<(), Co
                 schedule.name
             ))
         };
-        let mut job = schedule.job.clone();
-        let task = job.script_type.take();
-        let task = task.ok_or_else(|| wrong(&"its job has no type"))?;
-        let id = |id: &str| id.parse().map_err(|error: NameError| error.to_string());
-        let place = SpecPlace {
-            id: &id,
-            awaited: &id,
-            now_ms: host_ms(),
-            zone: &Zone::default(),
-        };
-        let job = JobRequest::new(task.0, "").with_spec(job, &place);
-        let job = job.map_err(|error| wrong(&error))?;
+        let job = JobRequest::from_spec(schedule.job.clone()).map_err(|error| wrong(&error))?;
         let mut new = NewSchedule::cron(&schedule.cron, job).map_err(|error| wrong(&error))?;
         if let Some(zone) = &schedule.zone {
             new = new.zone(zone).map_err(|error| wrong(&error))?;
@@ -206,7 +188,7 @@ pub(super) async fn store_limits(app: &App, client: &Client) -> Result<(), Comma
 ///
 /// # Errors
 /// It is 0, or more than a host needs.
-pub(super) fn processes(given: Option<u64>) -> Result<u32, CommandError> {
+fn number_of_processes(given: Option<u64>) -> Result<u32, CommandError> {
     let Some(given) = given else {
         let processors = thread::available_parallelism().map_or(1, NonZero::get);
         return Ok(u32::try_from(processors).map_or(MAX_PROCESSES, |it| it.min(MAX_PROCESSES)));

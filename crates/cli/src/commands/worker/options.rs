@@ -11,7 +11,7 @@ use meshwork_model::keys::nooble::{Dialect, NoobleKeys};
 use meshwork_model::name::{ActorId, Group, Instance, NameError, Namespace, ScriptType};
 use meshwork_model::retry::RetryBackoff;
 
-use super::app::{self, AppArgs};
+use super::app::AppArgs;
 use crate::args::parsers;
 use crate::args::sandbox::WorkerSandboxArgs;
 use crate::commands::action::part;
@@ -129,13 +129,8 @@ impl JobOptions {
 
     /// Loads the app, if there is one.
     pub(super) async fn load(&mut self, concurrency: u16) -> Result<(), CommandError> {
-        if !self.app.is_given() {
-            return Ok(());
-        }
-        let processes = app::processes(self.sandbox.processes())?;
-        let python = self.python.as_deref();
-        let started = self.app.start(python, (processes, concurrency.into()));
-        self.loaded = started.await?.map(|app| (app, processes));
+        let slots = (self.sandbox.processes(), concurrency.into());
+        self.loaded = self.app.start(self.python.as_deref(), slots).await?;
         Ok(())
     }
 
