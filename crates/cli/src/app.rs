@@ -7,7 +7,7 @@ use meshwork::context::{ContextHandle, Identity};
 use meshwork::{Client, Error as MeshworkError, JobRequest, Target, local_name};
 use meshwork_broker::conn::ConnectError;
 use meshwork_broker::{Backoff, Broker};
-use meshwork_model::keys::context::ContextKeys;
+use meshwork_model::keys::context::{ActorId, ContextKeys};
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::name::Namespace;
 use meshwork_model::time::duration_of;
@@ -17,6 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
+use tokio::sync::OnceCell;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::time::Instant;
 
@@ -40,6 +41,10 @@ pub(crate) struct App {
     pub(crate) verbose: bool,
     /// Context of the node that the command uses, if any.
     pub(crate) entered: Option<Entered>,
+    /// Actor as which methods of the API are called on the store, if any.
+    pub(crate) actor: Option<ActorId>,
+    /// Client of the store, once it is connected.
+    pub(crate) near_client: OnceCell<Client>,
     /// Ends the command with an error from any task, such as the loss of the store.
     pub(crate) fatal: UnboundedSender<CommandError>,
     /// Builder of the whole command line, for completions.
@@ -85,6 +90,11 @@ impl App {
         if let Some(client) = self.entered_client() {
             return Ok(client.clone());
         }
+        let client = self.near_client.get_or_try_init(|| self.connect_client());
+        client.await.cloned()
+    }
+
+    async fn connect_client(&self) -> Result<Client, CommandError> {
         let connect = async |target: &Target| Broker::connect(target, self.keys()).await;
         let broker = self.connected(connect).await?;
         self.end_when_lost(broker.conn().lost());
@@ -105,7 +115,7 @@ impl App {
 
     async fn answer(&self, method: &str, params: &RawValue) -> Result<Box<RawValue>, CommandError> {
         let Some(remote) = &self.remote else {
-            return on_store(&self.client().await?, method, &params).await;
+            return on_store((&self.client().await?, self.actor), method, &params).await;
         };
         self.retried(async || remote.connect().await).await?;
         remote.call(method, params).await

@@ -7,7 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use meshwork_model::name::Namespace;
-use tokio::sync::mpsc;
+use tokio::sync::{OnceCell, mpsc};
 
 use crate::app::App;
 use crate::args::location::DataLocation;
@@ -133,6 +133,8 @@ impl Cli {
             out,
             verbose: self.verbose > 0,
             entered: None,
+            actor: None,
+            near_client: OnceCell::new(),
             fatal,
             command_line: tree,
         };

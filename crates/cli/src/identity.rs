@@ -8,8 +8,10 @@ use meshwork::Client;
 use meshwork::context::{
     ContextError, ContextHandle, Identity, KeyFile, Node, Passphrase, new_key, write_key,
 };
+use meshwork::view::ContextSummary;
 use meshwork_model::actor_key::SecretKey;
 use meshwork_model::keys::context::ContextId;
+use serde_json::{Map, Value};
 
 use crate::app::App;
 use crate::error::CommandError;
@@ -207,6 +209,70 @@ impl ContextArgs {
         Ok(Some((me, handle)))
     }
 
+    /// Returns the named context, or the only one, for calls of methods of the API: on the store as the actor, else by the
+    /// API. `None` if the node has no context and none is named.
+    pub(crate) async fn for_calls(
+        &self,
+        context: &mut App,
+    ) -> Result<Option<ContextId>, CommandError> {
+        if context.remote.is_some() {
+            return self.by_api(context).await;
+        }
+        let Some((me, handle)) = self.find(context).await? else {
+            return Ok(None);
+        };
+        context.actor = Some(me.id());
+        Ok(Some(handle.id()))
+    }
+
+    /// Same as [`Self::for_calls`]; an error if there is no context.
+    pub(crate) async fn need_for_calls(
+        &self,
+        context: &mut App,
+    ) -> Result<ContextId, CommandError> {
+        self.for_calls(context).await?.ok_or_else(no_context)
+    }
+
+    /// Adds the context to parameters of the API, an object.
+    pub(crate) async fn params(
+        &self,
+        context: &mut App,
+        others: Value,
+    ) -> Result<Map<String, Value>, CommandError> {
+        let id = self.need_for_calls(context).await?;
+        let Value::Object(mut all) = others else {
+            return Ok(Map::new());
+        };
+        all.insert("context".to_owned(), id.get().into());
+        Ok(all)
+    }
+
+    /// Same as [`Self::for_calls`]. On the store, creates what [`Self::create`] does.
+    pub(crate) async fn create_for_calls(
+        &self,
+        context: &mut App,
+    ) -> Result<ContextId, CommandError> {
+        if context.remote.is_some() {
+            return self.need_for_calls(context).await;
+        }
+        let (me, handle) = self.create(context).await?;
+        context.actor = Some(me.id());
+        Ok(handle.id())
+    }
+
+    async fn by_api(&self, context: &App) -> Result<Option<ContextId>, CommandError> {
+        if self.context.is_some() {
+            return Ok(self.context);
+        }
+        let all = context.pages("context.list", Map::new(), ("contexts", usize::MAX));
+        let (contexts, _): (Vec<ContextSummary>, _) = all.await?;
+        match &contexts[..] {
+            [] => Ok(None),
+            [only] => Ok(ContextId::new(only.id)),
+            many => Err(which_of(many.len())),
+        }
+    }
+
     /// Same as [`Self::open`]. If no context exists and none is named, creates the first one, and the first actor.
     pub(crate) async fn create(
         &self,
@@ -251,8 +317,12 @@ async fn existing(
     let mut contexts = node.contexts().await?;
     match contexts.len() {
         0 | 1 => Ok(contexts.pop()),
-        many => Err(CommandError::usage(format_args!(
-            "the node has {many} contexts: select one with --context; `meshwork context list` shows them"
-        ))),
+        many => Err(which_of(many)),
     }
+}
+
+fn which_of(contexts: usize) -> CommandError {
+    CommandError::usage(format_args!(
+        "the node has {contexts} contexts: select one with --context; `meshwork context list` shows them"
+    ))
 }

@@ -10,5 +10,5 @@ pub mod run;
 pub mod times;
 
 pub use fault::{FlowFault, FlowFaults, spread_and_schedule};
-pub use file::{SCHEMA, digest, load, parse};
+pub use file::{FlowTexts, SCHEMA, digest, load, parse, texts};
 pub use inputs::{Given, InputError, parse_inputs, set_inputs};

@@ -3,6 +3,7 @@
 
 pub mod change;
 pub mod dead;
+mod enqueue;
 mod error;
 pub mod job;
 pub mod job_list;
@@ -14,6 +15,7 @@ pub mod walk;
 pub mod warnings;
 mod with;
 
+pub use enqueue::{NewJobOutcome, enqueue_many};
 pub use error::{InPart, OpError};
 pub use scope::{Each, Needs, Place, Placed, Store, UsedRole, number};
 pub use sessions::{Entered, Sessions};

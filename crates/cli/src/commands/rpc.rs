@@ -1,6 +1,6 @@
 //! `meshwork rpc`: calls a method of the API on the store, or of a server.
 
-use meshwork_server::api::{Params, call_on, find};
+use meshwork_server::api::{Params, find};
 use serde_json::value::RawValue;
 
 use crate::app::App;
@@ -27,21 +27,17 @@ pub(crate) struct Rpc {
 impl Rpc {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
         let params: Params = serde_json::from_str(&self.params).map_err(RpcError::NoObject)?;
-        let result: Box<RawValue> = match context.remote {
-            Some(_) => context.call(&self.method, &params).await?,
-            None => {
-                let method = find(&self.method).ok_or(RpcError::NoMethod(self.method))?;
+        if context.remote.is_none() {
+            let method = find(&self.method);
+            let method = method.ok_or_else(|| RpcError::NoMethod(self.method.clone()))?;
+            // Other methods need no key file, which may be encrypted.
+            if method.of_contexts || params.contains_key("context") {
                 let client = context.client().await?;
-                // Other methods need no key file, which may be encrypted.
-                let actor = match method.of_contexts || params.contains_key("context") {
-                    true => self.actor.identity().find(&client).await?,
-                    false => None,
-                };
-                let actor = actor.map(|me| me.id());
-                let result = call_on((&client, actor), method, params).await;
-                result.map_err(RpcError::Failed)?
+                let me = self.actor.identity().find(&client).await?;
+                context.actor = me.map(|me| me.id());
             }
-        };
+        }
+        let result: Box<RawValue> = context.call(&self.method, &params).await?;
         if context.out.is_json() {
             context.out.json(&result)?;
         } else {

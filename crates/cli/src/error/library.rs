@@ -38,9 +38,9 @@ impl From<OpError> for CommandError {
                 is_change: true, ..
             } => {
                 let message = format!("{error}: correct its name, or give --create");
-                return Self::usage(message).with_hint(QUEUES);
+                return Self::new(Exit::NO_JOB, message).with_hint(QUEUES);
             }
-            OpError::NoQueue { .. } => (Exit::USAGE, Some(QUEUES)),
+            OpError::NoQueue { .. } => (Exit::NO_JOB, Some(QUEUES)),
             OpError::Invalid(_) => (Exit::USAGE, None),
             OpError::Refused { .. } => (Exit::FAILED, None),
             OpError::NotFound { hint, .. } => (Exit::NO_JOB, Some(hint)),

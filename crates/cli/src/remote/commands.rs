@@ -18,11 +18,6 @@ use Works::{Anywhere, AtStore, ByApi};
 /// Remedy for a command that reads or changes the store itself.
 const STORE: Works =
     AtStore("it works on the store itself: give --redis, or run it where the store is");
-/// Remedy for a command whose methods the API has.
-const METHODS: Works = AtStore(
-    "call the methods of the API with `meshwork rpc`; `meshwork rpc rpc.discover` describes them",
-);
-
 /// Commands by the beginning of their names. The longest one counts.
 const COMMANDS: &[(&str, Works)] = &[
     ("action", STORE),
@@ -48,18 +43,9 @@ const COMMANDS: &[(&str, Works)] = &[
     ("flow", ByApi),
     ("flow check", Anywhere),
     ("flow dag", Anywhere),
-    ("flow deploy", STORE),
-    ("flow graph", METHODS),
-    (
-        "flow run",
-        AtStore("it starts workers of its own: submit the flow with `meshwork rpc flow.submit`"),
-    ),
     ("flow schema", Anywhere),
-    ("flow submit", METHODS),
-    ("flow undeploy", STORE),
     ("import", STORE),
     ("job", ByApi),
-    ("job approve", STORE),
     ("job schema", Anywhere),
     ("key", ByApi),
     (
@@ -67,7 +53,7 @@ const COMMANDS: &[(&str, Works)] = &[
         AtStore("give agents the URL of the API with `/mcp`, and a key (docs/mcp.md)"),
     ),
     ("mesh", STORE),
-    ("message", METHODS),
+    ("message", ByApi),
     ("metrics", ByApi),
     ("migrate", STORE),
     (
@@ -75,11 +61,6 @@ const COMMANDS: &[(&str, Works)] = &[
         AtStore("it works on your database: leave --api out"),
     ),
     ("queue", ByApi),
-    ("queue alert", STORE),
-    (
-        "queue spread",
-        AtStore("call `queue.parts` and `queue.spread` with `meshwork rpc`"),
-    ),
     (
         "queue stats",
         AtStore("`meshwork queue list` counts the jobs, and `meshwork metrics` has all else"),
@@ -91,7 +72,7 @@ const COMMANDS: &[(&str, Works)] = &[
             "it starts a worker of its own: `meshwork job enqueue FILE --wait` leaves the script to a worker",
         ),
     ),
-    ("runner", METHODS),
+    ("runner", ByApi),
     ("runtime", Anywhere),
     ("schedule", ByApi),
     ("schedule next", Anywhere),

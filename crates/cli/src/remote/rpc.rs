@@ -1,6 +1,7 @@
 //! Calls of methods of the API on the store itself.
 
 use meshwork::Client;
+use meshwork_model::keys::context::ActorId;
 use meshwork_server::api::{ApiError, call_on, find};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -42,16 +43,16 @@ impl From<RpcError> for CommandError {
     }
 }
 
-/// Calls a method on the store.
+/// Calls a method on the store, in contexts as an actor.
 pub(crate) async fn on_store<A: DeserializeOwned>(
-    client: &Client,
+    store: (&Client, Option<ActorId>),
     method: &str,
     params: &impl Serialize,
 ) -> Result<A, CommandError> {
     let found = find(method).ok_or_else(|| RpcError::NoMethod(method.to_owned()))?;
     let params = serde_json::to_string(params).map_err(RpcError::NoObject)?;
     let params = serde_json::from_str(&params).map_err(RpcError::NoObject)?;
-    let result = call_on((client, None), found, params).await;
+    let result = call_on(store, found, params).await;
     read(&result.map_err(RpcError::Failed)?)
 }
 

@@ -1,5 +1,6 @@
 //! The files of a flow: its own, its scripts, and those of nested flows, all read within their bounds.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
@@ -12,7 +13,7 @@ use meshwork_model::job::limits::MAX_SCRIPT;
 use super::fields::Faults;
 use super::tree::{SyntaxError, Tree};
 use super::work::Sources;
-use super::{read, toml, yaml};
+use super::{FlowTexts, read, toml, yaml};
 use crate::expr;
 use crate::fault::{FlowFault, FlowFaults};
 
@@ -21,6 +22,8 @@ use crate::fault::{FlowFault, FlowFaults};
 enum Files<'a> {
     /// The file system.
     Disk,
+    /// The file system. Keeps the texts that it has read, by path.
+    Kept(&'a RefCell<BTreeMap<PathBuf, String>>),
     /// Texts by path; no other file is read.
     Texts(&'a BTreeMap<String, String>),
 }
@@ -29,15 +32,21 @@ impl Files<'_> {
     /// Returns the one path of a file, which has several.
     fn known(self, path: &Path) -> Result<PathBuf, String> {
         match self {
-            Self::Disk => path.canonicalize().map_err(|error| error.to_string()),
+            Self::Disk | Self::Kept(_) => path.canonicalize().map_err(|error| error.to_string()),
             Self::Texts(_) => plain(path),
         }
     }
 
     /// The text of a file of at most so many bytes.
     fn read(self, path: &Path, most: usize) -> Result<String, String> {
-        let Self::Texts(texts) = self else {
-            return bounded(path, most);
+        let texts = match self {
+            Self::Disk => return bounded(path, most),
+            Self::Kept(kept) => {
+                let text = bounded(path, most)?;
+                kept.borrow_mut().insert(path.to_owned(), text.clone());
+                return Ok(text);
+            }
+            Self::Texts(texts) => texts,
         };
         let path = plain(path)?;
         let text = texts
@@ -128,6 +137,24 @@ pub(super) fn load(path: &Path) -> Result<Plan, FlowFaults> {
     let name = path.display().to_string();
     let text = bounded(path, MAX_FILE).map_err(|message| whole(&name, message))?;
     parsed(&name, &text, Files::Disk)
+}
+
+/// Reads the texts of a flow: of its file, its scripts and its nested flows, which it checks as [`load`] does.
+pub(super) fn texts(path: &Path) -> Result<FlowTexts, FlowFaults> {
+    let name = path.display().to_string();
+    let text = bounded(path, MAX_FILE).map_err(|message| whole(&name, message))?;
+    let kept = RefCell::default();
+    parsed(&name, &text, Files::Kept(&kept))?;
+    let folder = path.parent().unwrap_or_else(|| Path::new(""));
+    let named = |(path, text): (PathBuf, String)| {
+        let path = path.strip_prefix(folder).unwrap_or(&path);
+        (path.display().to_string(), text)
+    };
+    Ok(FlowTexts {
+        name: path.file_name().unwrap_or_default().display().to_string(),
+        text,
+        files: kept.into_inner().into_iter().map(named).collect(),
+    })
 }
 
 /// Same as [`load`], for texts: that of the flow, and those of the files that it names.

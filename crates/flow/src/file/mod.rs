@@ -52,6 +52,26 @@ pub fn parse(name: &str, text: &str, files: &BTreeMap<String, String>) -> Result
     load::parse(name, text, files)
 }
 
+/// The texts of a flow, as [`parse`] takes them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlowTexts {
+    /// Name of its file, without folders.
+    pub name: String,
+    /// Text of its file.
+    pub text: String,
+    /// Texts of the scripts and nested flows that it names, by path relative to the file.
+    pub files: BTreeMap<String, String>,
+}
+
+/// Reads the texts of a flow, and checks them as [`load()`] does.
+///
+/// # Errors
+///
+/// All faults that were found, each with its place.
+pub fn texts(path: &Path) -> Result<FlowTexts, FlowFaults> {
+    load::texts(path)
+}
+
 /// The SHA-256 of a text, in hexadecimal digits.
 pub fn digest(text: &str) -> String {
     data_encoding::HEXLOWER.encode(&Sha256::digest(text))

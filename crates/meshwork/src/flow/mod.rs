@@ -11,8 +11,8 @@ mod typed;
 pub use builder::{Flow, Task};
 #[doc(inline)]
 pub use meshwork_flow::{
-    FlowFault, FlowFaults, Given, InputError, SCHEMA, expr, graph, load, parse, parse_inputs, run,
-    set_inputs, times::FlowTimes,
+    FlowFault, FlowFaults, FlowTexts, Given, InputError, SCHEMA, expr, graph, load, parse,
+    parse_inputs, run, set_inputs, texts, times::FlowTimes,
 };
 pub use meshwork_model::flow::{Fault, NodeName, Plan};
 pub use meshwork_model::keys::context::FlowId;

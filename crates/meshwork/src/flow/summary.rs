@@ -70,7 +70,7 @@ impl FlowSummary {
 }
 
 /// Graph of a flow, with the names of its jobs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FlowDag(pub Dag<String>);
 

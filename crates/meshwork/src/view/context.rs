@@ -242,6 +242,7 @@ impl schemars::JsonSchema for crate::context::MessageView {
                 "target_node": text("Node to which it goes; none for this node."),
                 "topic": text("Topic to which it goes."),
                 "envelope": text("Its signed envelope, as JSON."),
+                "mw_origin": text("Where a received message comes from, as `NODE/CONTEXT/CALLER:ID/NONCE`."),
                 "mw_stored_at": number("Time at which the target stored it, in seconds since 1970."),
                 "mw_re": text("Key of the message whose result this one has."),
                 "mw_jobs": {"type": "array", "items": {"type": "string"}, "description": "Keys of the jobs that were enqueued for it."},

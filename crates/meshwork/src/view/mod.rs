@@ -21,7 +21,7 @@ pub use job::{
     FailedAttemptView, JobAbout, JobSummary, JobView, ProgressView, state_of, status_of,
 };
 pub use json::value_of;
-pub use queue::{QueueSettingsView, QueueView};
+pub use queue::{QueueAlertView, QueueSettingsView, QueueView};
 pub use sandbox::RunUsageView;
 pub use schedule::ScheduleView;
 pub use scheduled_job::{ScheduleJobView, ScheduledJobView, UniqueView};

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use meshwork_broker::QueueInfo;
+use meshwork_broker::{QueueAlert, QueueInfo};
 use meshwork_model::keys::hero::JobKeys;
 use meshwork_model::queue::QueueSettings;
 use meshwork_model::sandbox::Limit;
@@ -32,6 +32,44 @@ pub struct QueueView {
     /// Settings.
     #[serde(flatten)]
     pub settings: QueueSettingsView,
+}
+
+/// Alert of a queue as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct QueueAlertView {
+    /// List of the queue.
+    pub queue: String,
+    /// Failures in a row after which an alert job is enqueued.
+    pub after: u32,
+    /// Type of the alert job.
+    #[serde(rename = "type")]
+    pub script_type: String,
+    /// List of the alert job's queue.
+    pub target: String,
+    /// Failures in a row so far.
+    pub failures: u64,
+    /// True if the alert job for these failures was enqueued.
+    pub alerted: bool,
+    /// The job that failed last; null if there is none.
+    pub failed_job: Option<String>,
+    /// The error of that job.
+    pub error: Option<String>,
+}
+
+impl From<QueueAlert> for QueueAlertView {
+    fn from(alert: QueueAlert) -> Self {
+        Self {
+            queue: alert.queue,
+            after: alert.after,
+            script_type: alert.script_type,
+            target: alert.target,
+            failures: alert.failures,
+            alerted: alert.alerted,
+            failed_job: alert.failed_job,
+            error: alert.error,
+        }
+    }
 }
 
 /// Settings of a queue as JSON. They apply to all priorities together, and are given at the list of normal priority only.

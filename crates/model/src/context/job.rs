@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::reader::{
-    Fields, RecordError, count_fault, fields_of, first_fault, length_fault, seconds_fault,
-    some_word, word,
+    Fields, RecordError, count_fault, fields_of, first_fault, length_fault, read_some_word,
+    read_word, seconds_fault, some_word, word,
 };
 use super::{FieldFault, field};
 use crate::job::{EnvTooLarge, limits};
@@ -17,7 +17,7 @@ use crate::secret::EnvVars;
 use crate::state::Status;
 
 /// The record `job:{caller_id}:{id}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContextJob {
     /// Number among the jobs of its caller, as in its key.
     pub id: u32,
@@ -28,14 +28,19 @@ pub struct ContextJob {
     /// Text of the script, at most [`limits::MAX_SCRIPT`] bytes.
     pub script: String,
     /// Type of the script; absent where only the queue names it.
-    #[serde(serialize_with = "some_word", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        serialize_with = "some_word",
+        deserialize_with = "read_some_word"
+    )]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub script_type: Option<ScriptType>,
     /// Timeout of one run in seconds, from 1 to [`limits::MAX_TIMEOUT`].
     pub timeout: u32,
     /// Number of retries, at most [`limits::MAX_RETRIES`].
     pub retries: u8,
     /// Environment of the script.
-    #[serde(serialize_with = "environment")]
+    #[serde(serialize_with = "environment", deserialize_with = "read_environment")]
     pub env_vars: EnvVars,
     /// Result of the job. A plain value is the item `result`.
     pub result: BTreeMap<String, String>,
@@ -52,13 +57,18 @@ pub struct ContextJob {
     /// Seconds since 1970.
     pub updated_at: u32,
     /// Status of the job. [`next_of_job`](super::next_of_job) has the allowed changes.
-    #[serde(serialize_with = "word")]
+    #[serde(serialize_with = "word", deserialize_with = "read_word")]
     pub status: Status,
 }
 
 /// Serializes an environment as an object.
 pub(super) fn environment<S: Serializer>(env: &EnvVars, to: S) -> Result<S::Ok, S::Error> {
     to.collect_map(env)
+}
+
+/// Reads an environment from an object.
+fn read_environment<'de, D: Deserializer<'de>>(from: D) -> Result<EnvVars, D::Error> {
+    BTreeMap::deserialize(from).map(EnvVars::from)
 }
 
 /// Returns the fault of an environment that is too large.

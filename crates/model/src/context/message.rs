@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::reader::{
@@ -14,7 +14,7 @@ use super::{ContextJob, FieldFault, field, limits};
 use crate::keys::context::{ActorId, ContextId, ContextKeys, JobKey, MessageKey, Prerequisite};
 
 /// The record `message:{caller_id}:{id}`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     /// Number among the messages of its caller, as in its key.
     pub id: u32,

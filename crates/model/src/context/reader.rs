@@ -6,7 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::de::DeserializeOwned;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::limits::MAX_FIELD;
@@ -265,6 +265,23 @@ pub(super) fn some_word<T: fmt::Display, S: Serializer>(
         Some(value) => to.collect_str(value),
         None => to.serialize_none(),
     }
+}
+
+/// Reads a value from its text.
+pub(super) fn read_word<'de, T: FromStr<Err: fmt::Display>, D: Deserializer<'de>>(
+    from: D,
+) -> std::result::Result<T, D::Error> {
+    let text = String::deserialize(from)?;
+    text.parse().map_err(serde::de::Error::custom)
+}
+
+/// Reads an optional value from its text.
+pub(super) fn read_some_word<'de, T: FromStr<Err: fmt::Display>, D: Deserializer<'de>>(
+    from: D,
+) -> std::result::Result<Option<T>, D::Error> {
+    let text = Option::<String>::deserialize(from)?;
+    text.map(|text| text.parse().map_err(serde::de::Error::custom))
+        .transpose()
 }
 
 /// Checks that a list is not too long.

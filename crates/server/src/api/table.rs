@@ -4,18 +4,22 @@ use std::sync::LazyLock;
 
 use super::method::Method;
 use super::methods::{
-    batch, context, dead, flow, flow_change, flow_logs, job, job_history, job_source, key, message,
-    migration, queue, queue_history, queue_limit, runner, schedule, spread, system, worker,
+    batch, context, dead, flow, gate, job, job_history, job_source, key, message, migration,
+    new_jobs, queue, queue_alert, queue_history, queue_limit, runner, schedule, spread, system,
+    worker,
 };
 
 /// All methods, by object.
 pub static METHODS: LazyLock<Vec<Method>> = LazyLock::new(|| {
     let objects = [
         job::methods,
+        new_jobs::methods,
+        gate::methods,
         job_history::methods,
         job_source::methods,
         queue::methods,
         queue_limit::methods,
+        queue_alert::methods,
         queue_history::methods,
         spread::methods,
         worker::methods,
@@ -23,8 +27,9 @@ pub static METHODS: LazyLock<Vec<Method>> = LazyLock::new(|| {
         dead::methods,
         batch::methods,
         flow::methods,
-        flow_logs::methods,
-        flow_change::methods,
+        flow::logs::methods,
+        flow::change::methods,
+        flow::deploy::methods,
         context::methods,
         runner::methods,
         message::methods,

@@ -303,7 +303,7 @@ async fn no_number_is_a_fault_of_the_store() {
 #[test]
 fn cursors_of_logs_are_positions() {
     for cursor in ["0.x", "x.", "0.18446744073709551615-18446744073709551615"] {
-        let error = super::methods::flow_logs::position(Some(cursor)).unwrap_err();
+        let error = super::methods::flow::logs::position(Some(cursor)).unwrap_err();
         assert!(error.message.starts_with("cursor: "), "{error:?}");
     }
 }

@@ -1,58 +1,69 @@
 //! `meshwork flow cancel`, `approve`, `reject` and `delete`.
 
-use meshwork::flow::FlowView;
 use meshwork_model::keys::context::FlowId;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use super::place::Place;
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
 
+/// Outcome of a change of a flow.
 #[derive(Debug, Serialize)]
-pub(super) struct Changed<'a> {
-    pub(super) id: u32,
+struct Changed<'a> {
+    id: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) job: Option<&'a str>,
-    pub(super) outcome: &'a str,
+    job: Option<&'a str>,
+    outcome: &'a str,
 }
 
-pub(super) fn tell(context: &mut App, changed: &Changed<'_>) -> Result<(), CommandError> {
+/// Answer to a change of a flow.
+#[derive(Deserialize)]
+struct Done {
+    job: Option<String>,
+    result: String,
+}
+
+/// Changes a flow, and prints the outcome.
+async fn change(
+    context: &mut App,
+    place: &ContextArgs,
+    method: &str,
+    (id, fields): (FlowId, Value),
+) -> Result<Exit, CommandError> {
+    let params = place.params(context, fields).await?;
+    let Done { job, result } = context.call(method, &params).await?;
+    let is_over = result == "ended";
+    let outcome = match is_over {
+        true => "ended already",
+        false => &result,
+    };
+    let (id, job) = (id.0, job.as_deref());
     match context.out.is_json() {
-        true => context.out.json(changed)?,
-        false => context.out.line(changed.outcome)?,
+        true => context.out.json(&Changed { id, job, outcome })?,
+        false => context.out.line(outcome)?,
     }
-    Ok(())
+    Ok(if is_over { Exit::FAILED } else { Exit::DONE })
 }
 
 /// Cancel a flow: pending jobs do not start, running jobs are cancelled, then compensations run
 #[derive(Debug, clap::Args)]
 pub(crate) struct Cancel {
     /// Number of the flow
-    pub(super) id: FlowId,
+    id: FlowId,
     /// Run no compensations
     #[arg(long)]
-    pub(super) no_compensate: bool,
+    no_compensate: bool,
     #[command(flatten)]
-    pub(super) place: ContextArgs,
+    place: ContextArgs,
 }
 
 impl Cancel {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let place = Place::open(&self.place, context).await?;
-        let stops = place.session.cancel(self.id, !self.no_compensate).await?;
-        let outcome = if stops { "stopping" } else { "ended already" };
-        let id = self.id.0;
-        tell(
-            context,
-            &Changed {
-                id,
-                job: None,
-                outcome,
-            },
-        )?;
-        Ok(if stops { Exit::DONE } else { Exit::FAILED })
+        let compensate = !self.no_compensate;
+        let fields = json!({"id": self.id.0, "compensate": compensate});
+        change(context, &self.place, "flow.cancel", (self.id, fields)).await
     }
 }
 
@@ -60,68 +71,42 @@ impl Cancel {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Approve {
     #[command(flatten)]
-    pub(super) answer: Answer,
+    answer: Answer,
 }
 
 /// Reject an approval of a flow, as the actor of the key file: the job fails
 #[derive(Debug, clap::Args)]
 pub(crate) struct Reject {
     #[command(flatten)]
-    pub(super) answer: Answer,
+    answer: Answer,
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Answer {
+struct Answer {
     /// Number of the flow
-    pub(super) id: FlowId,
+    id: FlowId,
     /// Name of the approval [default: the only open one]
-    pub(super) job: Option<String>,
+    job: Option<String>,
     #[command(flatten)]
-    pub(super) place: ContextArgs,
+    place: ContextArgs,
 }
 
 impl Approve {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        self.answer.run(context, true).await
+        self.answer.run(context, "flow.approve").await
     }
 }
 
 impl Reject {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        self.answer.run(context, false).await
+        self.answer.run(context, "flow.reject").await
     }
 }
 
 impl Answer {
-    async fn run(self, context: &mut App, yes: bool) -> Result<Exit, CommandError> {
-        let place = Place::open(&self.place, context).await?;
-        let job = match self.job {
-            Some(job) => job,
-            None => only_open(&place.flows.status(self.id).await?)?,
-        };
-        place.session.answer(self.id, &job, yes).await?;
-        let (id, job) = (self.id.0, Some(job.as_str()));
-        let outcome = if yes { "approved" } else { "rejected" };
-        tell(context, &Changed { id, job, outcome })?;
-        Ok(Exit::DONE)
-    }
-}
-
-/// The only open approval of a flow.
-fn only_open(view: &FlowView) -> Result<String, CommandError> {
-    let asks = view.jobs.iter().filter(|job| job.question.is_some());
-    let open: Vec<&str> = asks.map(|job| job.name.as_str()).collect();
-    match open[..] {
-        [job] => Ok(job.to_owned()),
-        [] => {
-            let why = format!("no approval of the flow {} is open", view.id);
-            Err(CommandError::new(Exit::FAILED, why))
-        }
-        [..] => Err(CommandError::usage(format!(
-            "these approvals of the flow {} are open: {}; name one of them",
-            view.id,
-            open.join(", ")
-        ))),
+    async fn run(self, context: &mut App, method: &str) -> Result<Exit, CommandError> {
+        let fields = json!({"id": self.id.0, "job": self.job});
+        change(context, &self.place, method, (self.id, fields)).await
     }
 }
 
@@ -129,25 +114,14 @@ fn only_open(view: &FlowView) -> Result<String, CommandError> {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Delete {
     /// Number of the flow
-    pub(super) id: FlowId,
+    id: FlowId,
     #[command(flatten)]
-    pub(super) place: ContextArgs,
+    place: ContextArgs,
 }
 
 impl Delete {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let place = Place::open(&self.place, context).await?;
-        place.session.delete(self.id).await?;
-        let id = self.id.0;
-        let outcome = "deleted";
-        tell(
-            context,
-            &Changed {
-                id,
-                job: None,
-                outcome,
-            },
-        )?;
-        Ok(Exit::DONE)
+        let fields = json!({"id": self.id.0});
+        change(context, &self.place, "flow.delete", (self.id, fields)).await
     }
 }

@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use meshwork::flow;
 use meshwork_model::name::ScheduleName;
 use meshwork_model::time;
-use serde::Serialize;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
-use super::place::Place;
+use super::place::{Place, texts_of};
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -27,43 +29,64 @@ pub(crate) struct Deploy {
     place: ContextArgs,
 }
 
-#[derive(Debug, Serialize)]
-struct Deployed<'a> {
-    name: &'a str,
+/// A flow that was deployed.
+#[derive(Debug, Serialize, Deserialize)]
+struct Deployed {
+    name: String,
     deployments: u64,
     next_at: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing)]
+    paused: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
 
 impl Deploy {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let plan = flow::load(&self.file)?;
-        let place = Place::create(&self.place, context).await?;
-        let deployments = place.session.deploy(&plan).await?;
-        let name: ScheduleName = plan.name.parse().map_err(CommandError::usage)?;
-        let next_at = match plan.schedule {
-            Some(_) => place.flows.scheduled(&name).await?,
-            None => None,
+        let deployed = match context.remote {
+            Some(_) => {
+                let texts = texts_of(&flow::texts(&self.file)?);
+                let params = self.place.params(context, texts).await?;
+                context.call("flow.deploy", &params).await?
+            }
+            None => self.near(context).await?,
         };
-        let next_at = next_at.map(|there| there.next.map(time::iso));
-        let warnings = place.warnings(&plan).await?;
-        warn(&warnings);
+        warn(&deployed.warnings);
         if context.out.is_json() {
-            context.out.json(&Deployed {
-                name: name.as_str(),
-                deployments,
-                next_at: next_at.flatten(),
-                warnings,
-            })?;
+            context.out.json(&deployed)?;
             return Ok(Exit::DONE);
         }
-        let next = next_at.map(|next| next.unwrap_or_else(|| "paused".to_owned()));
-        let next = next.map_or_else(String::new, |next| format!(", next {next}"));
+        let next = match (&deployed.next_at, deployed.paused) {
+            (Some(next), _) => format!(", next {next}"),
+            (None, true) => ", next paused".to_owned(),
+            (None, false) => String::new(),
+        };
+        let Deployed {
+            name, deployments, ..
+        } = &deployed;
         context
             .out
             .line(format_args!("{name} deployed, number {deployments}{next}"))?;
         Ok(Exit::DONE)
+    }
+
+    async fn near(&self, context: &App) -> Result<Deployed, CommandError> {
+        let plan = flow::load(&self.file)?;
+        let place = Place::create(&self.place, context).await?;
+        let deployments = place.session.deploy(&plan).await?;
+        let name: ScheduleName = plan.name.parse().map_err(CommandError::usage)?;
+        let schedule = match plan.schedule {
+            Some(_) => place.flows.scheduled(&name).await?,
+            None => None,
+        };
+        let next = schedule.as_ref().and_then(|it| it.next);
+        Ok(Deployed {
+            name: plan.name.clone(),
+            deployments,
+            next_at: next.map(time::iso),
+            paused: schedule.is_some() && next.is_none(),
+            warnings: place.warnings(&plan).await?,
+        })
     }
 }
 
@@ -84,8 +107,9 @@ struct Removed<'a> {
 
 impl Undeploy {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let place = Place::open(&self.place, context).await?;
-        place.session.undeploy(&self.name).await?;
+        let fields = json!({"name": self.name.as_str()});
+        let params = self.place.params(context, fields).await?;
+        let _: IgnoredAny = context.call("flow.undeploy", &params).await?;
         let (name, outcome) = (self.name.as_str(), "undeployed");
         match context.out.is_json() {
             true => context.out.json(&Removed { name, outcome })?,

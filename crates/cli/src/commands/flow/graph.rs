@@ -4,11 +4,12 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use meshwork::flow::{self, graph};
+use meshwork::view::FlowDag;
 use meshwork_model::flow::Dag;
-use meshwork_model::keys::context::FlowId;
 use serde::Serialize;
+use serde_json::json;
 
-use super::place::Place;
+use super::live::read;
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -63,13 +64,14 @@ impl Graph {
     }
 
     /// Returns the graph and the name of the flow. A file whose name is a number counts as a file.
-    async fn dag(&self, context: &App) -> Result<(Dag<String>, String), CommandError> {
+    async fn dag(&self, context: &mut App) -> Result<(Dag<String>, String), CommandError> {
         let number = self.file.to_str().and_then(|text| text.parse().ok());
         if let Some(id) = number.filter(|_| !self.file.exists()) {
-            let place = Place::open(&self.place, context).await?;
-            let dag = place.flows.dag(FlowId(id)).await?.0;
-            let plan = place.flows.plan(FlowId(id)).await?;
-            return Ok((dag, plan.name));
+            let id: u32 = id;
+            let params = self.place.params(context, json!({"id": id})).await?;
+            let FlowDag(dag) = context.call("flow.dag", &params).await?;
+            let view = read(context, &params).await?;
+            return Ok((dag, view.name));
         }
         let plan = flow::load(&self.file)?;
         Ok((super::named(&plan)?, plan.name.clone()))

@@ -1,17 +1,25 @@
 //! Progress of a flow: a redrawn tree on a terminal, else a line for each change.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use console::Term;
 use meshwork::flow::graph;
 use meshwork::flow::{FlowView, JobView, Plan};
-use meshwork_model::flow::{Dag, JobState};
+use meshwork::view::FlowDag;
+use meshwork_model::flow::Dag;
 use meshwork_model::keys::context::FlowId;
+use serde_json::{Map, Value};
+use tokio::time::sleep;
 
 use super::place::Place;
+use crate::app::App;
 use crate::error::CommandError;
 use crate::interrupt::Interrupt;
 use crate::out::{can_draw, note, one_line, with_keys};
+
+/// Interval of calls of the API.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// Shows the progress of a flow until it has ended. An interruption ends the command, not the flow, and prints how to go on.
 ///
@@ -27,14 +35,51 @@ pub(super) async fn watch(
         "workers of the context continue flow {id}: `meshwork worker --context {context}` starts one, `meshwork flow status {id} \
          --wait` shows it, `meshwork flow cancel {id}` cancels it"
     );
-    let mut live = Live::new(plan);
+    let mut live = Live::new(super::named(plan)?);
     let ended = with_keys(place.flows.wait(id, |view| live.show(view)));
     interrupt.or_detach(ended, how).await
 }
 
+/// Same as [`watch`], by the API.
+pub(super) async fn watch_by_api(
+    app: &App,
+    id: FlowId,
+    params: &Map<String, Value>,
+    interrupt: &Interrupt,
+) -> Result<FlowView, CommandError> {
+    let how = format!("flow {id} goes on: `meshwork flow status {id} --wait` waits for it");
+    let FlowDag(dag) = app.call("flow.dag", params).await?;
+    let mut live = Live::new(dag);
+    let ended = async {
+        loop {
+            let view = app.retried(async || read(app, params).await).await?;
+            live.show(&view);
+            if view.is_ended() {
+                return Ok::<_, CommandError>(view);
+            }
+            sleep(LOOK).await;
+        }
+    };
+    interrupt.or_detach(with_keys(ended), how).await
+}
+
+/// Reads a flow by a method of the API.
+pub(super) async fn read(app: &App, params: &Map<String, Value>) -> Result<FlowView, CommandError> {
+    let mut view: FlowView = app.call("flow.get", params).await?;
+    let text = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    };
+    let outputs = view.outputs.iter();
+    view.result = outputs
+        .map(|(name, value)| (name.clone(), text(value)))
+        .collect();
+    Ok(view)
+}
+
 /// Progress display.
 struct Live {
-    plan: Plan,
+    dag: Dag<String>,
     /// None: output is disabled.
     term: Option<Term>,
     drawn: usize,
@@ -42,10 +87,10 @@ struct Live {
 }
 
 impl Live {
-    fn new(plan: &Plan) -> Self {
+    fn new(dag: Dag<String>) -> Self {
         let terminal = can_draw(&std::io::stderr());
         Self {
-            plan: plan.clone(),
+            dag,
             term: terminal.then(Term::stderr),
             drawn: 0,
             said: BTreeMap::new(),
@@ -64,7 +109,7 @@ impl Live {
         let (height, width) = term.size();
         // The last line stays empty, since a full screen scrolls.
         let room = usize::from(height).saturating_sub(2).max(1);
-        let text = drawing(&self.plan, view, (usize::from(width.max(20)) - 1, room));
+        let text = drawing(&self.dag, view, (usize::from(width.max(20)) - 1, room));
         let lines: Vec<&str> = text.lines().take(room).collect();
         // Write errors are ignored, since the flow continues without its terminal.
         term.clear_last_lines(self.drawn).ok();
@@ -86,10 +131,10 @@ impl Live {
 
 /// Returns a flow in at most `room` lines: its tree, the counts of its jobs, and if the tree leaves jobs out, what has
 /// failed and what runs. A tree that leaves no room for these is reduced to its first line.
-pub(super) fn drawing(plan: &Plan, view: &FlowView, (width, room): (usize, usize)) -> String {
-    let tree = tree(plan, view, width);
+pub(super) fn drawing(dag: &Dag<String>, view: &FlowView, (width, room): (usize, usize)) -> String {
+    let tree = tree(dag, view, width);
     let lines = tree.lines().count();
-    let is_whole = lines > plan.jobs.len();
+    let is_whole = lines > dag.nodes.len();
     let text = match lines + if is_whole { 1 } else { WINDOW } <= room {
         true => tree.as_str(),
         false => tree.split_inclusive('\n').next().unwrap_or_default(),
@@ -156,19 +201,12 @@ fn items(job: &JobView) -> String {
 }
 
 /// Returns a flow as a tree of its jobs, each with a sign for its status.
-fn tree(plan: &Plan, view: &FlowView, width: usize) -> String {
-    let name = |number: usize| plan.jobs[number].name.to_string();
-    let status = |number: usize| JobState {
-        status: view
-            .jobs
-            .get(number)
-            .map(|job| shown(job.status).to_owned()),
-        ..JobState::default()
-    };
-    match Dag::new(plan, name, status) {
-        Ok(dag) => graph::text(&dag, &format!("{} {}", view.name, view.status), width),
-        Err(cycle) => cycle.to_string(),
+fn tree(dag: &Dag<String>, view: &FlowView, width: usize) -> String {
+    let mut dag = dag.clone();
+    for (node, job) in dag.nodes.iter_mut().zip(&view.jobs) {
+        node.status = Some(shown(job.status).to_owned());
     }
+    graph::text(&dag, &format!("{} {}", view.name, view.status), width)
 }
 
 /// Returns the status for the drawing.
@@ -196,7 +234,7 @@ mod tests {
     use super::*;
 
     /// A flow of so many jobs, of which the first have these statuses and the others wait.
-    fn flow(jobs: usize, statuses: &[&'static str]) -> (Plan, FlowView) {
+    fn flow(jobs: usize, statuses: &[&'static str]) -> (Dag<String>, FlowView) {
         let mut flow = Flow::new("large");
         for job in 0..jobs {
             flow = flow.job(&format!("j{job}"), Task::rhai("1"));
@@ -228,14 +266,14 @@ mod tests {
             result: BTreeMap::new(),
             jobs,
         };
-        (plan, view)
+        (super::super::named(&plan).unwrap(), view)
     }
 
     #[test]
     fn a_large_flow_shows_counts_and_what_failed_and_runs() {
         let statuses = [&["finished"; 1000][..], &["error"; 2], &["started"; 40]].concat();
-        let (plan, view) = flow(2000, &statuses);
-        let text = drawing(&plan, &view, (79, 22));
+        let (dag, view) = flow(2000, &statuses);
+        let text = drawing(&dag, &view, (79, 22));
         assert!(text.lines().count() <= 22, "{text}");
         let counts = "2 failed, 40 running, 958 waiting, 1000 finished\n";
         let (_, window) = text.split_once(counts).unwrap();
@@ -248,8 +286,8 @@ mod tests {
 
     #[test]
     fn a_small_flow_is_a_tree_with_counts() {
-        let (plan, view) = flow(3, &["finished", "started"]);
-        let text = drawing(&plan, &view, (79, 22));
+        let (dag, view) = flow(3, &["finished", "started"]);
+        let text = drawing(&dag, &view, (79, 22));
         assert!(
             text.ends_with("j2 (osis)\n1 running, 1 waiting, 1 finished\n"),
             "{text}"

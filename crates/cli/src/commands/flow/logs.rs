@@ -10,6 +10,7 @@ use meshwork_model::name::JobId;
 use meshwork_model::secret::Secrets;
 use meshwork_model::time;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::place::Place;
 use crate::app::App;
@@ -31,20 +32,20 @@ const LOOK: Duration = Duration::from_millis(200);
 #[derive(Debug, clap::Args)]
 pub(crate) struct Logs {
     /// Number of the flow
-    pub(super) id: FlowId,
+    id: FlowId,
     /// Only this job [default: all]
-    pub(super) job: Option<String>,
+    job: Option<String>,
     /// Print new lines until the flow has ended
     #[arg(short, long)]
-    pub(super) follow: bool,
+    follow: bool,
     #[command(flatten)]
     dirs: LogDirs,
     #[command(flatten)]
-    pub(super) place: ContextArgs,
+    place: ContextArgs,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Line<'a> {
+struct Line<'a> {
     job: Cow<'a, str>,
     at: Option<String>,
     stream: Cow<'a, str>,
@@ -53,7 +54,7 @@ pub(super) struct Line<'a> {
 
 impl Line<'_> {
     /// Prints the line behind the name of its job.
-    pub(super) fn print(&self, context: &mut App) -> Result<(), CommandError> {
+    fn print(&self, context: &mut App) -> Result<(), CommandError> {
         if context.out.is_json() {
             return Ok(context.out.json(self)?);
         }
@@ -62,8 +63,36 @@ impl Line<'_> {
     }
 }
 
+/// Page of log lines.
+#[derive(Deserialize)]
+struct LogPage {
+    lines: Vec<Line<'static>>,
+    next: Option<String>,
+}
+
 impl Logs {
+    async fn by_api(self, context: &mut App) -> Result<Exit, CommandError> {
+        if self.follow {
+            return Err(CommandError::usage(
+                "--follow does not work with --api: `meshwork job logs -f` follows one job of the flow",
+            ));
+        }
+        let fields = json!({"id": self.id.0, "job": self.job});
+        let mut params = self.place.params(context, fields).await?;
+        loop {
+            let LogPage { lines, next } = context.call("flow.logs", &params).await?;
+            lines.iter().try_for_each(|line| line.print(context))?;
+            let Some(next) = next else {
+                return Ok(Exit::DONE);
+            };
+            params.insert("cursor".to_owned(), next.into());
+        }
+    }
+
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+        if context.remote.is_some() {
+            return self.by_api(context).await;
+        }
         let place = Place::open(&self.place, context).await?;
         let view = place.flows.status(self.id).await?;
         if let Some(name) = &self.job

@@ -2,10 +2,11 @@
 
 use meshwork::flow::FlowView;
 use meshwork::flow::graph;
-use meshwork::view::FlowSummary;
-use meshwork_model::keys::context::FlowId;
-use meshwork_model::time;
-use serde::Serialize;
+use meshwork::view::{FlowDag, FlowSummary};
+use meshwork_model::keys::context::{ContextId, FlowId};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::live;
 use super::place::Place;
@@ -21,56 +22,56 @@ use crate::out::{Column, Row, indented};
 pub(crate) struct List {
     /// Only flows of this name, and those that a schedule of this name has started
     #[arg(long, value_name = "NAME", conflicts_with = "deployed")]
-    pub(super) name: Option<String>,
+    name: Option<String>,
     /// List the deployed flows instead, the last deployed first
     #[arg(long)]
-    pub(super) deployed: bool,
+    deployed: bool,
     #[command(flatten)]
-    pub(super) place: ContextArgs,
+    place: ContextArgs,
 }
 
 /// Flow in a list.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Line(pub(super) FlowSummary);
+struct Line(FlowSummary);
 
 impl List {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let place = Place::find(&self.place, context).await?;
+        let of = self.place.for_calls(context).await?;
         if self.deployed {
-            return deployed(place.as_ref(), context).await;
+            let flows = rows(context, of, "flow.deployed", json!({})).await?;
+            context.out.rows::<DeployedLine>(flows)?;
+        } else {
+            let name = json!({"name": self.name});
+            let flows = rows(context, of, "flow.list", name).await?;
+            context.out.rows::<Line>(flows)?;
         }
-        let flows = match (place, &self.name) {
-            (Some(place), Some(name)) => place.flows.list_named(name).await?,
-            (Some(place), None) => place.flows.list().await?,
-            (None, _) => Vec::new(),
-        };
-        context.out.rows(flows.into_iter().map(Line))?;
         Ok(Exit::DONE)
     }
 }
 
-#[derive(Debug, Serialize)]
+/// Reads a list of flows; none without a context.
+async fn rows<R: DeserializeOwned>(
+    context: &App,
+    of: Option<ContextId>,
+    method: &str,
+    fields: Value,
+) -> Result<Vec<R>, CommandError> {
+    let (Some(of), Value::Object(mut params)) = (of, fields) else {
+        return Ok(Vec::new());
+    };
+    params.insert("context".to_owned(), of.get().into());
+    let all = context.pages(method, params, ("flows", usize::MAX));
+    Ok(all.await?.0)
+}
+
+/// Deployed flow in a list.
+#[derive(Debug, Serialize, Deserialize)]
 struct DeployedLine {
     name: String,
     deployments: u64,
     deployed_at: String,
     by: Option<u32>,
-}
-
-async fn deployed(place: Option<&Place>, context: &mut App) -> Result<Exit, CommandError> {
-    let found = match place {
-        Some(place) => place.flows.deployments().await?,
-        None => Vec::new(),
-    };
-    let lines = found.into_iter().map(|it| DeployedLine {
-        name: it.name.to_string(),
-        deployments: it.deployments,
-        deployed_at: time::iso(it.at),
-        by: it.by.map(|actor| actor.0),
-    });
-    context.out.rows(lines)?;
-    Ok(Exit::DONE)
 }
 
 impl Row for DeployedLine {
@@ -114,27 +115,36 @@ impl Row for Line {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Status {
     /// Number of the flow
-    pub(super) id: FlowId,
+    id: FlowId,
     /// Wait until the flow has ended, or until Ctrl-C or q; the exit code is its outcome
     #[arg(long)]
-    pub(super) wait: bool,
+    wait: bool,
     /// Show when the jobs ran: a bar for each, from its start to its end
     #[arg(long, conflicts_with = "wait")]
-    pub(super) waterfall: bool,
+    waterfall: bool,
     #[command(flatten)]
-    pub(super) place: ContextArgs,
+    place: ContextArgs,
 }
 
 impl Status {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let place = Place::open(&self.place, context).await?;
-        let plan = place.flows.plan(self.id).await?;
         if self.wait {
             let interrupt = Interrupt::listen_quietly()?;
-            let view = live::watch(&place, (self.id, &plan), &interrupt).await?;
+            let view = match context.remote {
+                Some(_) => {
+                    let params = self.place.params(context, json!({"id": self.id.0})).await?;
+                    live::watch_by_api(context, self.id, &params, &interrupt).await?
+                }
+                None => {
+                    let place = Place::open(&self.place, context).await?;
+                    let plan = place.flows.plan(self.id).await?;
+                    live::watch(&place, (self.id, &plan), &interrupt).await?
+                }
+            };
             return super::run::print(&view, context);
         }
-        let view = place.flows.status(self.id).await?;
+        let params = self.place.params(context, json!({"id": self.id.0})).await?;
+        let view = live::read(context, &params).await?;
         if context.out.is_json() {
             context.out.json(&view)?;
             return Ok(Exit::DONE);
@@ -142,7 +152,10 @@ impl Status {
         let width = width(context);
         let drawing = match self.waterfall {
             true => graph::waterfall_text(&view.bars(), meshwork::host_ms(), width),
-            false => live::drawing(&plan, &view, (width, MAX_LINES)),
+            false => {
+                let dag: FlowDag = context.call("flow.dag", &params).await?;
+                live::drawing(&dag.0, &view, (width, MAX_LINES))
+            }
         };
         for line in drawing.lines() {
             context.out.line(line)?;
@@ -162,13 +175,13 @@ const MAX_LINES: usize = 140;
 const WIDTH: usize = 100;
 
 /// Returns the width of a drawing, in columns.
-pub(super) fn width(context: &App) -> usize {
+fn width(context: &App) -> usize {
     let width = context.out.width();
     width.map_or(WIDTH, |width| WIDTH.min(width.into()))
 }
 
 /// Prints open approvals, and errors.
-pub(super) fn tell(view: &FlowView, context: &mut App) -> Result<(), CommandError> {
+fn tell(view: &FlowView, context: &mut App) -> Result<(), CommandError> {
     for job in &view.jobs {
         if let Some(question) = &job.question {
             context

@@ -1,6 +1,5 @@
 //! `meshwork flow`.
 
-mod by_api;
 mod change;
 pub(super) mod check;
 mod dag;
@@ -50,9 +49,6 @@ impl FlowCommand {
     }
 
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        if context.remote.is_some() {
-            return Box::pin(self.by_api(context)).await;
-        }
         match self {
             Self::Run(run) => Box::pin(run.run(context)).await,
             Self::Submit(submit) => Box::pin(submit.run(context)).await,

@@ -1,16 +1,20 @@
 //! Context of flow commands, and the actor.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use meshwork::Client;
 use meshwork::context::{ContextHandle, Identity};
 use meshwork::flow::{
-    self, FlowClient, FlowSession, Given, Plan, Stepper, StepperHandle, parse_inputs, set_inputs,
+    self, FlowClient, FlowSession, FlowTexts, Given, Plan, Stepper, StepperHandle, parse_inputs,
+    set_inputs,
 };
 use meshwork::spread::{Spread, SpreadName};
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::keys::context::ContextId;
 use meshwork_model::name::ScheduleName;
 use meshwork_ops::warnings;
-use std::path::Path;
+use serde_json::{Map, Value, json};
 
 use crate::app::App;
 use crate::args::input::InputArg;
@@ -37,6 +41,16 @@ pub(super) struct NewPlace {
 }
 
 impl NewPlace {
+    /// Returns the parameters of the API that select the context. By default it is that of the file, or the only one.
+    fn params(&self) -> Map<String, Value> {
+        let spread = self.spread.as_ref().map(ToString::to_string);
+        let mut params = Map::from_iter([("spread".to_owned(), json!(spread))]);
+        if let (None, Some(id)) = (spread, self.place.context) {
+            params.insert("context".to_owned(), id.get().into());
+        }
+        params
+    }
+
     /// Returns the context: the options go before the file. Creates the first actor and context, but no parts.
     async fn open(
         &self,
@@ -68,17 +82,6 @@ impl Place {
     pub(super) async fn open(args: &ContextArgs, context: &App) -> Result<Self, CommandError> {
         let (me, handle) = args.open(context).await?;
         Self::of(&handle, &me).await
-    }
-
-    /// Same as [`Self::open`], for lists: `None` if there is no context.
-    pub(super) async fn find(
-        args: &ContextArgs,
-        context: &App,
-    ) -> Result<Option<Self>, CommandError> {
-        match args.find(context).await? {
-            Some((me, handle)) => Ok(Some(Self::of(&handle, &me).await?)),
-            None => Ok(None),
-        }
     }
 
     /// Same as [`Self::open`], for a deployment: creates the first actor and context.
@@ -204,6 +207,20 @@ pub(super) struct InputArgs {
 }
 
 impl InputArgs {
+    /// Returns them as parameters of the API.
+    fn params(self, file: &Path) -> Result<Value, CommandError> {
+        let mut inputs = Map::new();
+        if let Some(input) = self.input {
+            let given = parse_inputs(&input.read(file)?).map_err(CommandError::usage)?;
+            inputs.extend(given.into_iter().map(|(name, value)| match value {
+                Given::Json(value) => (name, value),
+                Given::Text(text) => (name, text.into()),
+            }));
+        }
+        let set: BTreeMap<_, _> = self.set.into_iter().collect();
+        Ok(json!({"inputs": inputs, "set": set}))
+    }
+
     /// Sets the inputs in the plan of a file.
     pub(super) fn fill(self, plan: &mut Plan, file: &Path) -> Result<(), CommandError> {
         fill(plan, file, (self.input, self.set))
@@ -224,4 +241,28 @@ pub(in crate::commands) fn fill(
     let set = set.into_iter();
     given.extend(set.map(|(name, value)| (name, Given::Text(value))));
     set_inputs(plan, given).map_err(CommandError::usage)
+}
+
+/// Returns a new flow as parameters of the API.
+pub(super) fn new_flow(
+    (place, inputs): (&NewPlace, InputArgs),
+    file: &Path,
+) -> Result<Map<String, Value>, CommandError> {
+    let of = match Source::read(file)? {
+        Source::File(_) => texts_of(&flow::texts(file)?),
+        Source::Deployed(name) => json!({"deployed": name.as_str()}),
+    };
+    let mut params = place.params();
+    for more in [of, inputs.params(file)?] {
+        if let Value::Object(more) = more {
+            params.extend(more);
+        }
+    }
+    Ok(params)
+}
+
+/// Returns the texts of a flow as parameters of the API.
+pub(super) fn texts_of(texts: &FlowTexts) -> Value {
+    let FlowTexts { name, text, files } = texts;
+    json!({"flow": text, "name": name, "files": files})
 }

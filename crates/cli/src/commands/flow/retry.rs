@@ -6,9 +6,12 @@ use std::str::FromStr;
 use meshwork::flow::run::RetryFrom;
 use meshwork_model::keys::context::FlowId;
 use serde::Serialize;
+use serde::de::IgnoredAny;
+use serde_json::json;
 
 use super::place::Place;
 use super::run::follow;
+use super::{live, run};
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -24,26 +27,26 @@ use crate::out::note;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Retry {
     /// Number of the flow
-    pub(super) id: FlowId,
+    id: FlowId,
     /// Jobs to start at, as `fetch,parse`; `parse[3],parse[7]` are two items of a `foreach`
     #[arg(long, required = true, value_delimiter = ',', value_name = "JOB,…")]
-    pub(super) from: Vec<Start>,
+    from: Vec<Start>,
     /// Expand each named `foreach` again, instead of running the items that did not finish
     #[arg(long)]
-    pub(super) all: bool,
+    all: bool,
     /// Cancel the flow first if it has not ended; no compensation runs
     #[arg(long)]
-    pub(super) force: bool,
+    force: bool,
     /// Start the retry and return; the workers of the context run it
     #[arg(long)]
-    pub(super) detach: bool,
+    detach: bool,
     #[command(flatten)]
-    pub(super) place: ContextArgs,
+    place: ContextArgs,
 }
 
 /// A job, or one of its items.
 #[derive(Debug, Clone)]
-pub(super) struct Start {
+pub(crate) struct Start {
     job: String,
     item: Option<usize>,
 }
@@ -73,14 +76,14 @@ impl fmt::Display for Start {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Retrying {
+struct Retrying {
     id: u32,
     outcome: &'static str,
 }
 
 impl Retrying {
     /// Prints that a flow runs again.
-    pub(super) fn print(id: FlowId, context: &mut App) -> Result<Exit, CommandError> {
+    fn print(id: FlowId, context: &mut App) -> Result<Exit, CommandError> {
         let outcome = "retrying";
         match context.out.is_json() {
             true => context.out.json(&Self { id: id.0, outcome })?,
@@ -91,7 +94,33 @@ impl Retrying {
 }
 
 impl Retry {
+    /// Retries the flow by the API. Runs nothing here.
+    async fn by_api(self, context: &mut App) -> Result<Exit, CommandError> {
+        let (interrupt, id) = (Interrupt::listen_quietly()?, self.id);
+        let of = self.place.params(context, json!({"id": id.0})).await?;
+        if self.force {
+            let mut params = of.clone();
+            params.insert("compensate".to_owned(), false.into());
+            let _: IgnoredAny = context.call("flow.cancel", &params).await?;
+            live::watch_by_api(context, id, &of, &interrupt).await?;
+        }
+        let from: Vec<_> = self.from.iter().map(ToString::to_string).collect();
+        let mut params = of.clone();
+        params.insert("from_jobs".to_owned(), from.into());
+        params.insert("all".to_owned(), self.all.into());
+        let _: IgnoredAny = context.call("flow.retry", &params).await?;
+        if self.detach {
+            return Retrying::print(id, context);
+        }
+        note(format_args!("flow {id} runs again"));
+        let view = live::watch_by_api(context, id, &of, &interrupt).await?;
+        run::print(&view, context)
+    }
+
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+        if context.remote.is_some() {
+            return self.by_api(context).await;
+        }
         let interrupt = Interrupt::listen_quietly()?;
         let place = match self.detach {
             true => Place::open(&self.place, context).await?,

@@ -12,10 +12,11 @@ use meshwork_model::flow::Work;
 use meshwork_model::keys::context::{ContextId, FlowId};
 use meshwork_model::name::{Group, ScriptType};
 use meshwork_model::route::Route;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Map;
 
 use super::live;
-use super::place::{InputArgs, NewPlace, Place, Source};
+use super::place::{InputArgs, NewPlace, Place, Source, new_flow};
 use crate::app::App;
 use crate::args::parsers;
 use crate::error::CommandError;
@@ -25,7 +26,7 @@ use crate::out::{note, warn};
 
 /// Submit a flow and show its progress, until it has ended
 ///
-/// Runs scripts in this process too, for types without a worker. If the process is killed, workers of the context
+/// Runs scripts in this process too, for types without a worker; not with --api. If the process is killed, workers of the context
 /// continue the flow. Draws a tree on a terminal, else prints a line for each change; then prints the outputs, or with
 /// --json one object with outputs and results. Exits with 0 if the flow finished, else with 1. Ctrl-C detaches: workers of
 /// the context continue the flow, and the command prints how to show and to cancel it.
@@ -53,16 +54,33 @@ pub(crate) struct Submit {
     place: NewPlace,
 }
 
-#[derive(Debug, Serialize)]
+/// A flow that was submitted.
+#[derive(Debug, Serialize, Deserialize)]
 struct Submitted {
-    id: u32,
+    id: FlowId,
     context: ContextId,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
 
 impl Submit {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+        let submitted = match context.remote {
+            Some(_) => {
+                let params = new_flow((&self.place, self.inputs), &self.file)?;
+                context.call("flow.submit", &params).await?
+            }
+            None => self.near(context).await?,
+        };
+        warn(&submitted.warnings);
+        match context.out.is_json() {
+            true => context.out.json(&submitted)?,
+            false => context.out.line(submitted.id)?,
+        }
+        Ok(Exit::DONE)
+    }
+
+    async fn near(self, context: &App) -> Result<Submitted, CommandError> {
         let mut source = Source::read(&self.file)?;
         let inputs = source.fill(self.inputs, &self.file)?;
         let place = Place::to_submit((&self.place, &source), context).await?;
@@ -70,23 +88,34 @@ impl Submit {
         if let Some(inputs) = inputs {
             inputs.fill(&mut plan, &self.file)?;
         }
-        let id = place.session.submit(&plan).await?;
-        let warnings = place.warnings(&plan).await?;
-        warn(&warnings);
-        match context.out.is_json() {
-            true => context.out.json(&Submitted {
-                id: id.0,
-                context: place.flows.context(),
-                warnings,
-            })?,
-            false => context.out.line(id)?,
-        }
-        Ok(Exit::DONE)
+        Ok(Submitted {
+            id: place.session.submit(&plan).await?,
+            context: place.flows.context(),
+            warnings: place.warnings(&plan).await?,
+        })
     }
 }
 
 impl Run {
+    /// Submits the flow by the API, and shows its progress. Runs nothing here.
+    async fn by_api(self, context: &mut App) -> Result<Exit, CommandError> {
+        let interrupt = Interrupt::listen_quietly()?;
+        let params = new_flow((&self.place, self.inputs), &self.file)?;
+        let flow: Submitted = context.call("flow.submit", &params).await?;
+        note(format_args!("flow {} of context {}", flow.id, flow.context));
+        warn(&flow.warnings);
+        let of = Map::from_iter([
+            ("id".to_owned(), flow.id.0.into()),
+            ("context".to_owned(), flow.context.get().into()),
+        ]);
+        let view = live::watch_by_api(context, flow.id, &of, &interrupt).await?;
+        print(&view, context)
+    }
+
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
+        if context.remote.is_some() {
+            return self.by_api(context).await;
+        }
         let mut source = Source::read(&self.file)?;
         let inputs = source.fill(self.inputs, &self.file)?;
         let interrupt = Interrupt::listen_quietly()?;

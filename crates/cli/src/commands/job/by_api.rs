@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::{OneCommand, logs, result, show, submit, why};
+use super::{OneCommand, jsonl, logs, result, show, submit, why};
 use crate::app::App;
 use crate::args::routing::UNREAD_TOPIC;
 use crate::ephemeral_worker::required;
@@ -72,8 +72,7 @@ impl OneCommand {
                 why::print(app, &view)
             }
             Self::Logs(logs) => logs.by_api(app, params).await,
-            // The table of commands refuses it.
-            Self::Approve(_) => Ok(Exit::USAGE),
+            Self::Approve(approve) => approve.by_api(app, params).await,
         }
     }
 }
@@ -108,10 +107,13 @@ pub(super) async fn ended(
 impl submit::Submit {
     async fn by_api(mut self, app: &mut App, params: Params) -> Result<Exit, CommandError> {
         self.timing.settle()?;
-        let Some(script) = self.script()?.filter(|_| self.jsonl.is_none()) else {
-            return Err(CommandError::usage(
-                "--jsonl does not work with --api: enqueue the jobs one by one",
-            ));
+        let script = self.script()?;
+        let Some(script) = script.as_ref().filter(|_| self.jsonl.is_none()) else {
+            if params.is_placed() {
+                return Err(CommandError::usage(submit::LINES_IN_CONTEXT));
+            }
+            let file = self.jsonl.clone().unwrap_or_default();
+            return jsonl::submit(app, &file, self.all(script)).await;
         };
         if self.routing.has_unread_topic(None) {
             return Err(CommandError::usage(UNREAD_TOPIC));
@@ -120,7 +122,7 @@ impl submit::Submit {
             return Err(required());
         }
         let (patience, has_id) = (self.wait, self.id.is_some());
-        let job = self.request(&script).await?.build();
+        let job = self.request(script).await?.build();
         let job = job.map_err(meshwork::Error::from)?;
         let mut spec = JobSpec::written(&job).map_err(CommandError::usage)?;
         // Outside of contexts the new id lets a repeated call store the job once.

@@ -1,9 +1,9 @@
 //! `meshwork job enqueue --jsonl`: many jobs, a line of JSON each, checked as a whole and enqueued in batches.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
-use meshwork::{Client, Enqueued, JobRequest};
+use meshwork::{Client, JobRequest};
 use meshwork_model::job::NewJob;
 use meshwork_model::name::{BatchId, NameError};
 use meshwork_model::number::counted;
@@ -11,9 +11,10 @@ use meshwork_model::read;
 use meshwork_model::schedule::zone::Zone;
 use meshwork_model::spec::{JobSpec, SpecPlace};
 use meshwork_model::time;
-use meshwork_ops::{Beside, With};
+use meshwork_ops::{Beside, NewJobOutcome, With, enqueue_many};
 use serde::Serialize;
 use serde::de::{Error, MapAccess};
+use serde_json::json;
 
 use super::jsonl_source::{JsonlError, Source};
 use crate::app::App;
@@ -21,7 +22,7 @@ use crate::args::moment;
 use crate::args::parsers;
 use crate::args::routing::{Routing, UNREAD_TOPIC};
 use crate::args::script::Script;
-use crate::ephemeral_worker::WorkerCheck;
+use crate::ephemeral_worker::{WorkerCheck, required};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::job_args::{JobArgs, TargetArgs};
@@ -69,12 +70,8 @@ impl Beside for OldContext {
 #[derive(Debug, Serialize)]
 struct Answer<'a> {
     line: usize,
-    id: &'a str,
-    result: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    other: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
+    #[serde(flatten)]
+    outcome: &'a NewJobOutcome,
 }
 
 /// Enqueues the jobs of a file, `-` being stdin.
@@ -89,9 +86,13 @@ pub(super) async fn submit(context: &mut App, path: &Path, all: All) -> Result<E
         }
         Ok(())
     })?;
-    let client = context.client().await?;
+    let client = context.near().await?;
     for route in &routes {
-        all.check_worker.check(&client, route).await?;
+        match &client {
+            Some(client) => drop(all.check_worker.check(client, route).await?),
+            None if all.check_worker.is_required() => return Err(required()),
+            None => {}
+        }
     }
     let mut sender = Sender {
         client,
@@ -123,7 +124,8 @@ pub(super) async fn submit(context: &mut App, path: &Path, all: All) -> Result<E
 
 /// Sends jobs in batches, and prints the result of each.
 struct Sender {
-    client: Client,
+    /// None: the API is used.
+    client: Option<Client>,
     batch: Vec<(usize, NewJob)>,
     bytes: usize,
     exit: Exit,
@@ -149,32 +151,22 @@ impl Sender {
     async fn send(&mut self, context: &mut App) -> Result<(), CommandError> {
         let (lines, jobs): (Vec<_>, Vec<_>) = self.batch.drain(..).unzip();
         self.bytes = 0;
-        let answers = self.client.try_enqueue_built(&jobs).await?;
-        for ((line, job), answer) in lines.into_iter().zip(&jobs).zip(&answers) {
+        let outcomes = match &self.client {
+            Some(client) => enqueue_many(client, &jobs).await?,
+            None => by_api(context, &jobs).await?,
+        };
+        for (line, outcome) in lines.into_iter().zip(&outcomes) {
             self.sent += 1;
-            self.stored += usize::from(*answer == Enqueued::Stored);
-            let refusal = match answer {
-                Enqueued::Stored | Enqueued::Exists | Enqueued::Kept(_) => None,
-                _ => self.client.rejection(job, answer).await?,
-            };
-            let other = match answer {
-                Enqueued::Kept(id) | Enqueued::Taken(id) | Enqueued::Unknown(id) => Some(id),
-                _ => None,
-            };
-            if let Some(refusal) = &refusal {
+            self.stored += usize::from(outcome.is_stored());
+            if let Some(refusal) = &outcome.error {
                 self.exit = self.exit.or(Exit::FAILED);
                 note(format_args!("line {line}: {refusal}"));
             }
-            let (id, result) = (job.id.as_str(), word(answer));
             if context.out.is_json() {
-                context.out.json(&Answer {
-                    line,
-                    id,
-                    result,
-                    other: other.map(|id| id.as_str()),
-                    error: refusal.map(|refusal| refusal.to_string()),
-                })?;
+                context.out.json(&Answer { line, outcome })?;
             } else {
+                let NewJobOutcome { id, result, .. } = outcome;
+                let other = outcome.other.as_ref();
                 let other = other.map_or_else(String::new, |id| format!(" {id}"));
                 context.out.line(format_args!("{id} {result}{other}"))?;
             }
@@ -183,20 +175,16 @@ impl Sender {
     }
 }
 
-fn word(answer: &Enqueued) -> &'static str {
-    match answer {
-        Enqueued::Stored => "stored",
-        Enqueued::Exists => "exists",
-        Enqueued::Full => "full",
-        Enqueued::Draining => "draining",
-        Enqueued::Large(_) => "large",
-        Enqueued::Unknown(_) => "unknown",
-        Enqueued::Kept(_) => "kept",
-        Enqueued::Taken(_) => "refused",
-        Enqueued::NotInBatch(_) => "not_in_batch",
-        // Answers about jobs of spread queues.
-        Enqueued::Stale(_) | Enqueued::Elsewhere => "elsewhere",
-    }
+/// Enqueues jobs by the API. Their ids let a repeated call store each once.
+async fn by_api(context: &App, jobs: &[NewJob]) -> Result<Vec<NewJobOutcome>, CommandError> {
+    let written = jobs.iter().map(JobSpec::written);
+    let written: Vec<_> = written
+        .collect::<Result<_, _>>()
+        .map_err(CommandError::usage)?;
+    let params = json!({"jobs": written});
+    let mut answer: BTreeMap<String, Vec<NewJobOutcome>> =
+        context.call("job.create_many", &params).await?;
+    Ok(answer.remove("jobs").unwrap_or_default())
 }
 
 impl All {

@@ -81,6 +81,10 @@ fn payload(text: &str) -> Result<String, String> {
         .map_err(|error| error.to_string())
 }
 
+/// Refusal of lines in a context.
+pub(super) const LINES_IN_CONTEXT: &str =
+    "--jsonl does not support contexts: enqueue the jobs one by one, or send them in a message";
+
 impl Submit {
     /// Returns the script, or the payload in its place; none with --jsonl alone.
     pub(super) fn script(&self) -> Result<Option<Script>, CommandError> {
@@ -99,9 +103,7 @@ impl Submit {
     /// Resolves ids within a context, and refuses options that contexts do not have.
     pub(super) fn enter(&mut self, scope: &Scope) -> Result<(), CommandError> {
         if self.jsonl.is_some() {
-            return Err(CommandError::usage(
-                "--jsonl does not support contexts: enqueue the jobs one by one, or send them in a message",
-            ));
+            return Err(CommandError::usage(LINES_IN_CONTEXT));
         }
         if self.batch.is_some() {
             return Err(CommandError::usage("--batch does not support contexts"));

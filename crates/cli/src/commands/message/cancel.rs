@@ -1,11 +1,12 @@
 //! `meshwork message cancel`.
 
+use meshwork::context::MessageView;
 use meshwork_model::keys::context::MessageKey;
 use serde::Serialize;
 
 use super::look::outcome;
-use super::message_key;
-use super::wait::{print, until_ended};
+use super::wait::wait_for;
+use super::{message_key, params, settle};
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -36,16 +37,13 @@ struct Requested {
 
 impl Cancel {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let (me, handle) = self.args.open(context).await?;
-        let view = handle.cancel_message(&me, self.message).await?;
-        let coordinator = super::without_supervisor(context, handle.node()).await?;
+        let of = self.args.need_for_calls(context).await?;
+        let params = params(of, self.message);
+        let view: MessageView = context.call("message.cancel", &params).await?;
         if self.wait {
-            let view = until_ended(&handle, &me, self.message, coordinator.as_ref(), None).await?;
-            return print(context, &handle, &me, &view).await;
+            return wait_for(context, (of, self.message), None).await;
         }
-        if let Some(coordinator) = coordinator {
-            coordinator.settle().await?;
-        }
+        settle(context).await?;
         let message = self.message.numbers();
         let outcome = match view.message.status.is_final() {
             true => {

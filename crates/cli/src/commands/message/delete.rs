@@ -2,8 +2,9 @@
 
 use meshwork_model::keys::context::MessageKey;
 use serde::Serialize;
+use serde::de::IgnoredAny;
 
-use super::message_key;
+use super::{message_key, params};
 use crate::app::App;
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -30,8 +31,9 @@ struct Deleted {
 
 impl Delete {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let (me, handle) = self.args.open(context).await?;
-        handle.delete_message(&me, self.message).await?;
+        let of = self.args.need_for_calls(context).await?;
+        let params = params(of, self.message);
+        let _: IgnoredAny = context.call("message.delete", &params).await?;
         let (message, outcome) = (self.message.numbers(), "deleted");
         match context.out.is_json() {
             true => context.out.json(&Deleted { message, outcome })?,

@@ -4,6 +4,7 @@ use meshwork::context::{MessageView, Outcome};
 use meshwork_model::number::counted;
 use meshwork_model::time;
 use serde::Serialize;
+use serde_json::Map;
 
 use crate::app::App;
 use crate::args::parsers;
@@ -25,17 +26,15 @@ pub(crate) struct List {
 
 impl List {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let mut views = match self.args.find(context).await? {
-            Some((me, handle)) => handle.messages(&me).await?,
-            None => Vec::new(),
+        let Some(of) = self.args.for_calls(context).await? else {
+            return print(context, &[]);
         };
+        let params = Map::from_iter([("context".to_owned(), of.get().into())]);
         let limit = self.limit as usize;
-        if views.len() > limit {
-            note(format_args!(
-                "the latest {limit} of {} (--limit)",
-                views.len()
-            ));
-            views.truncate(limit);
+        let pages = context.pages("message.list", params, ("messages", limit));
+        let (views, rest) = pages.await?;
+        if rest.is_some() {
+            note(format_args!("the latest {limit}; there are more (--limit)"));
         }
         print(context, &views)
     }

@@ -9,7 +9,8 @@ mod wait;
 
 use meshwork::Target;
 use meshwork::context::{Coordinator, Node};
-use meshwork_model::keys::context::{InvalidKey, MessageKey};
+use meshwork_model::keys::context::{ContextId, InvalidKey, MessageKey};
+use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::error::CommandError;
@@ -48,12 +49,23 @@ fn message_key(text: &str) -> Result<MessageKey, InvalidKey> {
 }
 
 /// Returns a coordinator for a data directory, which has no supervisor.
-async fn without_supervisor(
-    context: &App,
-    node: &Node,
-) -> Result<Option<Coordinator>, CommandError> {
-    match context.place.target()? {
-        Target::Directory(_) => Ok(Some(Coordinator::new(node).await?)),
-        _ => Ok(None),
+async fn without_supervisor(context: &App) -> Result<Option<Coordinator>, CommandError> {
+    if context.remote.is_some() || !matches!(context.place.target()?, Target::Directory(_)) {
+        return Ok(None);
     }
+    let client = context.client().await?;
+    Ok(Some(Coordinator::new(&Node::of(client.broker())).await?))
+}
+
+/// Delivers messages on a data directory.
+async fn settle(context: &App) -> Result<(), CommandError> {
+    if let Some(coordinator) = without_supervisor(context).await? {
+        coordinator.settle().await?;
+    }
+    Ok(())
+}
+
+/// Returns the parameters of a message.
+fn params(context: ContextId, message: MessageKey) -> Value {
+    json!({"context": context, "id": message.numbers()})
 }

@@ -1,8 +1,12 @@
 //! `meshwork message read`.
 
-use meshwork::context::Coordinator;
+use std::collections::BTreeMap;
+
+use meshwork::context::MessageView;
+use serde_json::json;
 
 use super::look::print;
+use super::settle;
 use crate::app::App;
 use crate::args::parsers;
 use crate::error::CommandError;
@@ -24,15 +28,11 @@ pub(crate) struct Read {
 
 impl Read {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let (me, handle) = self.args.open(context).await?;
-        if let Some(coordinator) = super::without_supervisor(context, handle.node()).await? {
-            coordinator.settle().await?;
-        }
-        let coordinator = Coordinator::new(handle.node()).await?;
-        let most = self.limit as usize;
-        let views = handle
-            .read_inbox(&me, coordinator.transport(), most)
-            .await?;
-        print(context, &views)
+        let of = self.args.need_for_calls(context).await?;
+        settle(context).await?;
+        let params = json!({"context": of, "limit": self.limit});
+        let mut read: BTreeMap<String, Vec<MessageView>> =
+            context.call("message.read", &params).await?;
+        print(context, &read.remove("messages").unwrap_or_default())
     }
 }

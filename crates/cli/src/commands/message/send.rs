@@ -1,14 +1,18 @@
 //! `meshwork message send`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use meshwork::context::{MessageJob, NewMessage, Node};
-use meshwork_model::context::{MessageFormat, MessageType};
-use meshwork_model::mesh::MessageTarget;
+use meshwork::context::{MessageJob, MessageView, NewMessage, Node};
+use meshwork_model::context::{Message, MessageFormat, MessageType};
+use meshwork_model::keys::context::{ContextId, MessageKey};
+use meshwork_model::mesh::{MessageTarget, PeerName};
 use meshwork_model::name::ScriptType;
+use serde_json::json;
 
-use super::wait::{print, until_ended};
+use super::settle;
+use super::wait::wait_for;
 use crate::app::App;
 use crate::args::parsers;
 use crate::args::script::Script;
@@ -18,7 +22,7 @@ use crate::identity::ContextArgs;
 
 /// Send a message and print its key
 ///
-/// With --job the message contains jobs, else a line of a conversation. Your key signs it.
+/// With --job the message contains jobs, else a line of a conversation. Your key signs it; with --api it has no signature.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Send {
     /// Context that receives the message, as 8, or bob/8 on the node bob
@@ -107,7 +111,28 @@ impl Send {
     }
 
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let mut new = self.message()?;
+        let new = self.message()?;
+        let (of, message) = match context.remote {
+            Some(_) => self.by_api(context, &new).await?,
+            None => self.signed(context, new).await?,
+        };
+        if self.wait {
+            return wait_for(context, (of, message.key()), None).await;
+        }
+        settle(context).await?;
+        match context.out.is_json() {
+            true => context.out.json(&message)?,
+            false => context.out.line(message.key())?,
+        }
+        Ok(Exit::DONE)
+    }
+
+    /// Sends a message, signed unless that is not wanted.
+    async fn signed(
+        &self,
+        context: &App,
+        mut new: NewMessage,
+    ) -> Result<(ContextId, Message), CommandError> {
         if let Some(name) = &self.to.node {
             // An unknown node creates no actor and no context.
             let node = Node::of(context.client().await?.broker());
@@ -115,18 +140,41 @@ impl Send {
         }
         let (me, handle) = self.args.create(context).await?;
         let message = handle.send(&me, &new).await?;
-        let coordinator = super::without_supervisor(context, handle.node()).await?;
-        if self.wait {
-            let view = until_ended(&handle, &me, message.key(), coordinator.as_ref(), None).await?;
-            return print(context, &handle, &me, &view).await;
-        }
-        if let Some(coordinator) = coordinator {
-            coordinator.settle().await?;
-        }
-        match context.out.is_json() {
-            true => context.out.json(&message)?,
-            false => context.out.line(message.key())?,
-        }
-        Ok(Exit::DONE)
+        Ok((handle.id(), message))
+    }
+
+    /// Sends a message by the API, which signs none.
+    async fn by_api(
+        &self,
+        context: &mut App,
+        new: &NewMessage,
+    ) -> Result<(ContextId, Message), CommandError> {
+        let of = self.args.need_for_calls(context).await?;
+        let jobs = new.jobs.iter().map(|job| {
+            json!({
+                "type": job.script_type.as_str(),
+                "script": job.script,
+                "retries": job.retries,
+                "after": job.after,
+            })
+        });
+        let params = json!({
+            "context": of,
+            "to": self.to.context,
+            "node": self.to.node.as_ref().map(PeerName::as_str),
+            "type": new.message_type,
+            "format": new.format,
+            "text": new.text,
+            "jobs": jobs.collect::<Vec<_>>(),
+            "topic": new.topic,
+            "timeout": new.timeout,
+            "timeout_ack": new.timeout_ack,
+            "timeout_result": new.timeout_result,
+        });
+        let sent: BTreeMap<String, String> = context.call("message.create", &params).await?;
+        let id = sent.get("id").map_or("", String::as_str);
+        let key = MessageKey::of_numbers(id).map_err(CommandError::usage)?;
+        let message: MessageView = context.call("message.get", &super::params(of, key)).await?;
+        Ok((of, message.message))
     }
 }

@@ -2,22 +2,24 @@
 
 use std::time::Duration;
 
-use meshwork::context::{ContextError, ContextHandle, Coordinator, Identity, MessageView, Outcome};
+use meshwork::context::{ContextError, MessageView, Outcome};
 use meshwork_model::context::MessageStatus;
-use meshwork_model::keys::context::MessageKey;
+use meshwork_model::keys::context::{ContextId, MessageKey};
 use serde::Serialize;
 use tokio::time::Instant;
 
 use super::look::outcome;
-use super::message_key;
+use super::{message_key, params, without_supervisor};
 use crate::app::App;
 use crate::args::parsers;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::identity::ContextArgs;
 
-/// Interval of polls.
+/// Interval of polls on the store.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Interval of polls by the API.
+const CALL_EVERY: Duration = Duration::from_millis(500);
 
 /// Wait until a message is processed, and print the results of its jobs
 #[derive(Debug, clap::Args)]
@@ -34,42 +36,53 @@ pub(crate) struct Wait {
 
 impl Wait {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let (me, handle) = self.args.open(context).await?;
-        let coordinator = super::without_supervisor(context, handle.node()).await?;
-        let view = until_ended(
-            &handle,
-            &me,
-            self.message,
-            coordinator.as_ref(),
-            self.timeout,
-        )
-        .await?;
-        print(context, &handle, &me, &view).await
+        let of = self.args.need_for_calls(context).await?;
+        wait_for(context, (of, self.message), self.timeout).await
     }
 }
 
+/// Waits until a message is in a final state, and prints its outcome.
+pub(super) async fn wait_for(
+    context: &mut App,
+    (of, key): (ContextId, MessageKey),
+    patience: Option<Duration>,
+) -> Result<Exit, CommandError> {
+    let view = until_ended(context, (of, key), patience).await?;
+    // The key of the result has the names of its context before the numbers.
+    let result = view.result.as_deref();
+    let result = result.and_then(|key| key.rsplit_once("message:"));
+    let result = result.and_then(|(_, numbers)| MessageKey::of_numbers(numbers).ok());
+    let result: Option<MessageView> = match result {
+        Some(key) => Some(context.call("message.get", &params(of, key)).await?),
+        None => None,
+    };
+    print(context, &view, result.as_ref())
+}
+
 /// Waits until a message is in a final state. On a data directory, delivers messages meanwhile.
-pub(super) async fn until_ended(
-    handle: &ContextHandle,
-    me: &Identity,
-    key: MessageKey,
-    coordinator: Option<&Coordinator>,
+async fn until_ended(
+    context: &App,
+    (of, key): (ContextId, MessageKey),
     patience: Option<Duration>,
 ) -> Result<MessageView, CommandError> {
     let until = patience.map(|patience| Instant::now() + patience);
+    let coordinator = without_supervisor(context).await?;
+    let pause = match context.remote {
+        Some(_) => CALL_EVERY,
+        None => LOOK_EVERY,
+    };
     loop {
-        if let Some(coordinator) = coordinator {
+        if let Some(coordinator) = &coordinator {
             coordinator.settle().await?;
         }
-        let view = handle.message(me, key).await?;
+        let view: MessageView = context.call("message.get", &params(of, key)).await?;
         if view.message.status.is_final() {
             return Ok(view);
         }
         if until.is_some_and(|until| Instant::now() >= until) {
-            let context = handle.id();
-            return Err(ContextError::NotEnded { key, context }.into());
+            return Err(ContextError::NotEnded { key, context: of }.into());
         }
-        tokio::time::sleep(LOOK_EVERY).await;
+        tokio::time::sleep(pause).await;
     }
 }
 
@@ -82,25 +95,16 @@ struct Ended<'a> {
 }
 
 /// Prints the outcome of a message: the results of its jobs, or the error.
-pub(super) async fn print(
+fn print(
     context: &mut App,
-    handle: &ContextHandle,
-    me: &Identity,
     view: &MessageView,
+    result: Option<&MessageView>,
 ) -> Result<Exit, CommandError> {
-    let key = view
-        .result
-        .as_deref()
-        .and_then(|key| handle.keys().parse_message(key.as_bytes()).ok());
-    let result = match key {
-        Some(key) => Some(handle.message(me, key).await?),
-        None => None,
-    };
     let processed = view.message.status == MessageStatus::Processed;
     let exit = if processed { Exit::DONE } else { Exit::FAILED };
     if context.out.is_json() {
         let outcome = view.outcome();
-        let view = result.as_ref().unwrap_or(view);
+        let view = result.unwrap_or(view);
         context.out.json(&Ended { view, outcome })?;
         return Ok(exit);
     }

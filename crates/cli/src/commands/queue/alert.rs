@@ -1,14 +1,17 @@
 //! `meshwork queue alert`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use meshwork::{Client, JobRequest, QueueAlert};
+use meshwork::JobRequest;
+use meshwork::view::QueueAlertView;
 use meshwork_model::job::Tag;
 use meshwork_model::name::{Group, ScriptType};
 use meshwork_model::number::counted;
 use meshwork_model::queue::MAX_ALERT_AFTER;
-use serde::Serialize;
+use meshwork_model::spec::JobSpec;
+use serde_json::json;
 
 use super::Queue;
 use crate::app::App;
@@ -16,7 +19,6 @@ use crate::args::parsers;
 use crate::args::script::Script;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::known_queue::{need, refuse_unknown};
 
 /// Enqueue a job after some failures in a row of a queue, and another one after the next success
 #[derive(Debug, Clone, clap::Subcommand)]
@@ -65,20 +67,6 @@ pub(crate) struct Set {
     create: bool,
 }
 
-/// An alert, as it is printed.
-#[derive(Debug, Serialize)]
-struct Shown<'a> {
-    queue: &'a str,
-    after: u32,
-    #[serde(rename = "type")]
-    script_type: &'a str,
-    target: &'a str,
-    failures: u64,
-    alerted: bool,
-    failed_job: Option<&'a str>,
-    error: Option<&'a str>,
-}
-
 impl AlertCommand {
     /// Returns the name of its queue.
     pub(super) fn queue(&self) -> &str {
@@ -99,7 +87,6 @@ impl AlertCommand {
 
 impl Set {
     async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let list = self.queue.list(&context.keys())?;
         let script = Script::read(&self.file, self.script_type)?;
         let mut job = JobRequest::new(script.script_type, script.text).retries(self.retries);
         if let Some(timeout) = self.timeout {
@@ -111,22 +98,29 @@ impl Set {
         for tag in self.tags {
             job = job.tag(tag);
         }
-        let client = context.client().await?;
-        refuse_unknown(context, &client, &list, self.create).await?;
-        context.record_in_audit("change alert", &list).await?;
-        client.set_alert(&list, self.after, job).await?;
-        show(&self.queue, context).await
+        let job = job.build().map_err(meshwork::Error::from)?;
+        let mut spec = JobSpec::written(&job).map_err(CommandError::usage)?;
+        spec.remove("id");
+        let params = json!({
+            "queue": self.queue.name,
+            "after": self.after,
+            "job": spec,
+            "create": self.create || context.out.is_in_part(),
+        });
+        let alert = context.call("queue.set_alert", &params).await?;
+        print(context, &alert)
     }
 }
 
 async fn show(queue: &Queue, context: &mut App) -> Result<Exit, CommandError> {
-    let list = queue.list(&context.keys())?;
-    let client = context.client().await?;
-    let Some(alert) = client.alert(&list).await? else {
-        return Err(none(context, &client, &list).await);
-    };
+    let params = json!({"queue": queue.name});
+    let alert = context.call("queue.alert", &params).await?;
+    print(context, &alert)
+}
+
+fn print(context: &mut App, alert: &QueueAlertView) -> Result<Exit, CommandError> {
     if context.out.is_json() {
-        context.out.json(&Shown::from(&alert))?;
+        context.out.json(alert)?;
         return Ok(Exit::DONE);
     }
     let [queue, target] = [&alert.queue, &alert.target].map(|list| context.queue_name(list));
@@ -145,45 +139,11 @@ async fn show(queue: &Queue, context: &mut App) -> Result<Exit, CommandError> {
 }
 
 async fn remove(queue: &Queue, context: &mut App) -> Result<Exit, CommandError> {
-    let list = queue.list(&context.keys())?;
-    let name = context.queue_name(&list);
-    let client = context.client().await?;
-    context.record_in_audit("change alert", &list).await?;
-    if !client.remove_alert(&list).await? {
-        return Err(none(context, &client, &list).await);
-    }
+    let params = json!({"queue": queue.name});
+    let removed: BTreeMap<String, String> = context.call("queue.remove_alert", &params).await?;
+    let name = context.queue_name(removed.get("queue").unwrap_or(&queue.name));
     context
         .out
         .line(format_args!("{name} has no alert any more"))?;
     Ok(Exit::DONE)
-}
-
-/// Returns the error for a queue without an alert, which may not exist at all.
-async fn none(context: &App, client: &Client, list: &str) -> CommandError {
-    let queue = context.queue_name(list);
-    match need(context, client, list).await {
-        Ok(()) => CommandError::new(
-            Exit::NO_JOB,
-            format_args!("{queue} has no alert: set one with `queue alert set`"),
-        ),
-        Err(mut error) => {
-            error.exit = Exit::NO_JOB;
-            error
-        }
-    }
-}
-
-impl<'a> From<&'a QueueAlert> for Shown<'a> {
-    fn from(alert: &'a QueueAlert) -> Self {
-        Self {
-            queue: &alert.queue,
-            after: alert.after,
-            script_type: &alert.script_type,
-            target: &alert.target,
-            failures: alert.failures,
-            alerted: alert.alerted,
-            failed_job: alert.failed_job.as_deref(),
-            error: alert.error.as_deref(),
-        }
-    }
 }

@@ -70,8 +70,10 @@ impl QueueCommand {
             Self::Limit(LimitCommand::Show { .. }) => Err(CommandError::usage(
                 "`queue limit show` with --api shows one queue: give its name",
             )),
-            // The table of commands refuses them.
-            Self::Stats(_) | Self::Alert(_) | Self::Spread(_) => Ok(Exit::USAGE),
+            Self::Alert(alert) => alert.run(context).await,
+            Self::Spread(spread) => spread.by_api(context).await,
+            // The table of commands refuses it.
+            Self::Stats(_) => Ok(Exit::USAGE),
         }
     }
 }

@@ -3,7 +3,8 @@
 use meshwork::context::{ContextId, Node};
 use meshwork::spread::{MAX_PARTS, SpreadName, SpreadPart};
 use meshwork_model::number::counted;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, json};
 
 use crate::app::App;
 use crate::args::parsers;
@@ -38,8 +39,9 @@ pub(crate) struct Spread {
 }
 
 /// A part of a queue.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Line {
+    #[serde(default)]
     queue: String,
     /// The context of the part, which is also its name.
     context: ContextId,
@@ -83,7 +85,46 @@ impl Row for Line {
     }
 }
 
+/// Parts of a spread queue.
+#[derive(Deserialize)]
+struct Parts {
+    queue: String,
+    parts: Vec<Line>,
+    moving: usize,
+}
+
 impl Spread {
+    pub(super) async fn by_api(self, context: &mut App) -> Result<Exit, CommandError> {
+        let queues: Vec<Parts> = match &self.name {
+            None => {
+                let all = ("queues", usize::MAX);
+                context.pages("queue.spreads", Map::new(), all).await?.0
+            }
+            Some(name) if self.parts.is_none() && self.contexts.is_empty() => {
+                let params = json!({"queue": name.to_string()});
+                vec![context.call("queue.parts", &params).await?]
+            }
+            Some(name) => {
+                let name = name.to_string();
+                let params = match self.parts {
+                    Some(parts) => json!({"queue": name, "parts": parts}),
+                    None => json!({"queue": name, "contexts": self.contexts}),
+                };
+                vec![context.call("queue.spread", &params).await?]
+            }
+        };
+        let mut lines = Vec::new();
+        for of in queues {
+            tell_moving(&of.queue, of.moving);
+            lines.extend(of.parts.into_iter().map(|line| Line {
+                queue: of.queue.clone(),
+                ..line
+            }));
+        }
+        context.out.rows(lines)?;
+        Ok(Exit::DONE)
+    }
+
     pub(super) async fn run(
         self,
         context: &mut App,
@@ -122,14 +163,17 @@ async fn show(
     for name in &names {
         let state = node.spread_state(name).await?;
         lines.extend(state.parts.iter().map(|part| Line::new(name, part)));
-        let moving = state.moving;
-        if moving > 0 {
-            note(format_args!(
-                "{} of {name} with unfinished jobs in the old parts, to be moved later",
-                counted(moving, "key")
-            ));
-        }
+        tell_moving(&name.to_string(), state.moving);
     }
     context.out.rows(lines)?;
     Ok(Exit::DONE)
+}
+
+fn tell_moving(name: &str, moving: usize) {
+    if moving > 0 {
+        note(format_args!(
+            "{} of {name} with unfinished jobs in the old parts, to be moved later",
+            counted(moving, "key")
+        ));
+    }
 }

@@ -1,10 +1,10 @@
 //! `meshwork runner`.
 
-use meshwork::context::NewRunner;
 use meshwork::view::RunnerView;
 use meshwork_model::keys::context::RunnerId;
 use meshwork_model::name::ScriptType;
 use serde::Serialize;
+use serde_json::{Map, json};
 
 use crate::app::App;
 use crate::error::CommandError;
@@ -60,18 +60,16 @@ impl Register {
                  the queues of its context",
             ));
         }
-        let (me, handle) = self.args.create(context).await?;
-        let new = NewRunner {
-            id: self.id,
-            types: self.types,
-            local: true,
-            topic: self.topic,
-            pubkey: None,
-            address: None,
-        };
-        let runner = handle.register_runner(&me, &new).await?;
+        let of = self.args.create_for_calls(context).await?;
+        let params = json!({
+            "context": of,
+            "id": self.id,
+            "types": self.types.iter().map(ScriptType::as_str).collect::<Vec<_>>(),
+            "topic": self.topic,
+        });
+        let runner: RunnerView = context.call("runner.register", &params).await?;
         match context.out.is_json() {
-            true => context.out.json(&RunnerView::from(&runner))?,
+            true => context.out.json(&runner)?,
             false => context.out.line(runner.id)?,
         }
         Ok(Exit::DONE)
@@ -87,13 +85,14 @@ pub(crate) struct List {
 
 impl List {
     pub(crate) async fn run(self, context: &mut App) -> Result<Exit, CommandError> {
-        let runners = match self.args.find(context).await? {
-            Some((me, handle)) => handle.runner_states(&me).await?,
-            None => Vec::new(),
+        let Some(of) = self.args.for_calls(context).await? else {
+            context.out.rows(Vec::<Listed>::new())?;
+            return Ok(Exit::DONE);
         };
-        context
-            .out
-            .rows(runners.iter().map(|runner| Listed(runner.into())))?;
+        let params = Map::from_iter([("context".to_owned(), of.get().into())]);
+        let all = context.pages("runner.list", params, ("runners", usize::MAX));
+        let (runners, _): (Vec<RunnerView>, _) = all.await?;
+        context.out.rows(runners.into_iter().map(Listed))?;
         Ok(Exit::DONE)
     }
 }

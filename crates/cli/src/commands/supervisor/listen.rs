@@ -160,7 +160,7 @@ impl ListenArgs {
                 node.grant_node_scope(me.id(), Scope::Admin).await?;
                 let actor = me.id().to_string();
                 let params = json!({"name": name.as_str(), "scope": "admin", "actor": actor});
-                let made: Value = on_store(client, "key.create", &params).await?;
+                let made: Value = on_store((client, None), "key.create", &params).await?;
                 let key = made["key"].as_str().unwrap_or_default();
                 note(format_args!(
                     "made the key {name} of the scope admin; it is shown only now: {key}"

@@ -5,6 +5,7 @@ mod clients;
 pub(crate) mod contexts;
 pub(crate) mod cost;
 mod documents;
+mod every;
 mod flows;
 mod hero;
 mod jobs;

@@ -84,7 +84,7 @@ fn a_file_of_another_kind_stays_as_it_is() {
 }
 
 /// Changes by the command in context 7, in which job 1 has failed, 2 is delayed and 3 waits.
-const COMMANDS: [&str; 22] = [
+pub(super) const COMMANDS: [&str; 22] = [
     "job enqueue a.rhai",
     "run a.rhai",
     "job cancel 2 --no-wait",
@@ -110,7 +110,7 @@ const COMMANDS: [&str; 22] = [
 ];
 
 /// The same by the API, without the context.
-const CALLS: [(&str, &str); 17] = [
+pub(super) const CALLS: [(&str, &str); 17] = [
     ("job.create", r#""type": "osis", "script": "1""#),
     ("job.create", r#""type": "osis", "script": "1", "id": "77""#),
     ("job.cancel", r#""id": "2""#),
@@ -141,13 +141,8 @@ fn seen(ground: &Ground) -> Vec<String> {
     reads.map(read).into()
 }
 
-/// The command, the API and the pages may be killed at any moment: so the entry comes first.
-#[test]
-fn without_an_entry_nothing_changes() {
-    let Some(server) = RealServer::redis().start() else {
-        return;
-    };
-    let ground = &Ground::url(server.url());
+/// Makes context 7: job 1 has failed, 2 is delayed and 3 waits.
+pub(super) fn prepare(ground: &Ground) {
     let create = ["context", "create", "--id", "7", "--layout", "prefix"];
     ground.run(&create).ok();
     ground.file("fails.rhai", "throw 1");
@@ -161,6 +156,16 @@ fn without_an_entry_nothing_changes() {
     ground.run(&["job", "wait", "1", "--context", "7"]).exits(1);
     worker.stop();
     enqueue(&[]);
+}
+
+/// The command, the API and the pages may be killed at any moment: so the entry comes first.
+#[test]
+fn without_an_entry_nothing_changes() {
+    let Some(server) = RealServer::redis().start() else {
+        return;
+    };
+    let ground = &Ground::url(server.url());
+    prepare(ground);
     // A user of the server who may not write the trail.
     let mut plain = Plain::connect(&server.url()).unwrap();
     let user = [

@@ -1,7 +1,6 @@
 //! Messages of a context: reading them, and changes of their status.
 
 use meshwork_broker::context::{Commit, Read, RecordFields};
-use meshwork_macros::boxed;
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::context::{
     Log, LogLevel, Message, MessageEvent, MessageStatus, MessageType, NodeId, Overdue, Reason,
@@ -10,17 +9,15 @@ use meshwork_model::context::{
 use meshwork_model::job::field as job_field;
 use meshwork_model::keys::context::{ContextId, Counter, MessageKey};
 use meshwork_model::time;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::context::audit::{COORDINATOR, Change};
 use crate::context::messages::damage::Damage;
 use crate::context::messages::origin::is_nonce;
-use crate::context::{
-    Acting, ContextError, ContextHandle, Identity, Notice, Origin, Site, TRIES, Transport,
-};
+use crate::context::{Acting, ContextError, ContextHandle, Notice, Origin, Site, TRIES, Transport};
 
 /// A message with the fields that this node adds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageView {
     /// The message.
     #[serde(flatten)]
@@ -32,7 +29,7 @@ pub struct MessageView {
     #[serde(skip)]
     pub nonce: Option<String>,
     /// Its origin, if it was received.
-    #[serde(skip)]
+    #[serde(rename = "mw_origin", skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
     /// Time at which the target stored it, in seconds since 1970.
     #[serde(rename = "mw_stored_at", skip_serializing_if = "Option::is_none")]
@@ -41,7 +38,7 @@ pub struct MessageView {
     #[serde(rename = "mw_re", skip_serializing_if = "Option::is_none")]
     pub re: Option<String>,
     /// Keys of the jobs that were enqueued for it, in order.
-    #[serde(rename = "mw_jobs", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, rename = "mw_jobs", skip_serializing_if = "Vec::is_empty")]
     pub materialised: Vec<String>,
     /// Key of the message with its result.
     #[serde(rename = "mw_result", skip_serializing_if = "Option::is_none")]
@@ -238,10 +235,9 @@ impl ContextHandle {
     ///
     /// # Errors
     /// [`ContextError::Denied`], or a call to the server fails.
-    #[boxed]
     pub async fn read_inbox(
         &self,
-        me: &Identity,
+        me: &impl Acting,
         transport: &dyn Transport,
         most: usize,
     ) -> Result<Vec<MessageView>, ContextError> {
@@ -261,7 +257,7 @@ impl ContextHandle {
 
     async fn read_one(
         &self,
-        me: &Identity,
+        me: &impl Acting,
         transport: &dyn Transport,
         inbox: &str,
         element: &[u8],

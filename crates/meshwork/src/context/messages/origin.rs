@@ -7,6 +7,7 @@ use meshwork_model::context::NodeId;
 use meshwork_model::envelope::{Body, Nonce};
 use meshwork_model::keys::context::{ContextId, MessageKey};
 use meshwork_model::mesh::SentFrom;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Bytes of a nonce, in hexadecimal digits.
 const NONCE: usize = 32;
@@ -87,6 +88,19 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let numbers = self.message.numbers();
         write!(f, "{}/{}/{numbers}/{}", self.node, self.context, self.nonce)
+    }
+}
+
+impl Serialize for Origin {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Origin {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse().map_err(serde::de::Error::custom)
     }
 }
 

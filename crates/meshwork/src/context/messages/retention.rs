@@ -1,7 +1,6 @@
 //! Retention: messages are deleted some days after the last change of their status, or at once by an admin.
 
 use meshwork_broker::context::{Commit, Read};
-use meshwork_macros::boxed;
 use meshwork_model::access::{Object, Operation};
 use meshwork_model::context::{MessageStatus, MessageType, field, limits};
 use meshwork_model::keys::context::MessageKey;
@@ -9,7 +8,7 @@ use meshwork_model::keys::context::MessageKey;
 use crate::context::audit::Change;
 use crate::context::messages::done::Done;
 use crate::context::messages::message::MessageView;
-use crate::context::{ContextError, ContextHandle, Coordinator, Identity, MOST, TRIES};
+use crate::context::{Acting, ContextError, ContextHandle, Coordinator, MOST, TRIES};
 
 /// Time until the next attempt to delete a message, in milliseconds (1 h), if one of its timeouts is not over, or if the
 /// attempt failed.
@@ -46,8 +45,11 @@ impl ContextHandle {
     /// # Errors
     /// [`ContextError::Denied`], [`ContextError::NoMessage`], [`ContextError::MessageOpen`], or a call to the server
     /// fails.
-    #[boxed]
-    pub async fn delete_message(&self, me: &Identity, key: MessageKey) -> Result<(), ContextError> {
+    pub async fn delete_message(
+        &self,
+        me: &impl Acting,
+        key: MessageKey,
+    ) -> Result<(), ContextError> {
         let (record, context) = (self.keys().message(key), self.id());
         for _ in 0..TRIES {
             let found = match self.message_of(key).await {

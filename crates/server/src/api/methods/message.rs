@@ -1,8 +1,9 @@
 //! Methods of the messages of a context.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU16;
 
-use meshwork::context::{MessageJob, MessageView, NewMessage};
+use meshwork::context::{Coordinator, MessageJob, MessageView, NewMessage};
 use meshwork_model::api_key::Scope;
 use meshwork_model::context::{ContextJob, MessageType};
 use meshwork_model::keys::context::MessageKey;
@@ -10,14 +11,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::call::Call;
-use crate::api::error::ApiError;
+use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
 use meshwork_ops::params::{Span, parse, parse_some};
 use meshwork_ops::{Paging, With, number};
 
+/// Greatest number of messages that one call reads.
+const MOST_READ: u16 = 1000;
+
 /// The methods.
 pub(in crate::api) fn methods() -> Vec<Method> {
-    use HttpVerb::{Get, Post};
+    use HttpVerb::{Delete, Get, Post};
     use Scope::{User, Viewer};
     vec![
         Method::new(
@@ -49,6 +53,20 @@ pub(in crate::api) fn methods() -> Vec<Method> {
             list,
         )
         .in_contexts(),
+        Method::new(
+            ("message.read", User),
+            (Post, "/v1/contexts/{context}/messages/read"),
+            "Take received messages off the inbox of a context, the earliest first; chat and mail are processed by that",
+            read,
+        )
+        .in_contexts(),
+        Method::new(
+            ("message.delete", User),
+            (Delete, "/v1/contexts/{context}/messages/{id}"),
+            "Delete a message, sent or received; one whose jobs may run is refused",
+            delete,
+        )
+        .in_contexts(),
     ]
 }
 
@@ -60,6 +78,8 @@ struct CreateParams {
     context: u32,
     /// Number of the context that receives it.
     to: u32,
+    /// Name of the node of that context. Default: this node.
+    node: Option<String>,
     /// The text.
     #[serde(default)]
     text: String,
@@ -152,8 +172,18 @@ struct Created {
 async fn create(call: Call, params: CreateParams) -> Result<Reply<Created>, ApiError> {
     let from = params.context;
     call.check_context(number(params.to)?)?;
-    let new = params.message()?;
+    let name = parse_some("node", params.node.as_deref())?;
+    let mut new = params.message()?;
+    if let (Some(name), Some(own)) = (&name, call.access.context()) {
+        let message = format!(
+            "node: this key is for context {own} alone, and sends nothing to the node {name}"
+        );
+        return Err(ApiError::new(Code::Forbidden, message));
+    }
     let (context, caller) = call.context(Some(from)).await?;
+    if let Some(name) = &name {
+        new.node = Some(context.node().peer_named(name).await?.card.node);
+    }
     let message = context.send_unsigned(&caller, &new).await?;
     let (id, status) = (message.key().numbers(), message.status.to_string());
     Ok(Reply::new(&Created { id, status }))
@@ -233,4 +263,52 @@ async fn list(
     let (page, next) = params.beside.page(all)?;
     let messages = page.into_iter().map(open_view).collect();
     Ok(Reply::new(&MessagePage { messages, next }))
+}
+
+/// Messages to be read.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "MessageReadParams")]
+struct ReadParams {
+    /// Number of the context.
+    context: u32,
+    /// Greatest number of messages, 1 to 1000. Default: 100.
+    limit: Option<NonZeroU16>,
+}
+
+/// Messages that were read.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ReadMessages {
+    /// The messages, the earliest first.
+    messages: Vec<MessageView>,
+}
+
+async fn read(call: Call, params: ReadParams) -> Result<Reply<ReadMessages>, ApiError> {
+    let most = params.limit.map_or(100, NonZeroU16::get);
+    if most > MOST_READ {
+        let message = format!("limit: {most} is more than {MOST_READ}");
+        return Err(ApiError::invalid(message));
+    }
+    let (context, caller) = call.context(Some(params.context)).await?;
+    let coordinator = Coordinator::new(context.node()).await?;
+    let transport = coordinator.transport();
+    let read = context.read_inbox(&caller, transport, most.into()).await?;
+    let messages = read.into_iter().map(open_view).collect();
+    Ok(Reply::new(&ReadMessages { messages }))
+}
+
+/// A message that was deleted.
+#[derive(Debug, Serialize, JsonSchema)]
+struct DeletedMessage {
+    /// Its key, as `12:101`.
+    id: String,
+    /// `deleted`.
+    result: &'static str,
+}
+
+async fn delete(call: Call, params: IdParams) -> Result<Reply<DeletedMessage>, ApiError> {
+    let key = key(&params.id)?;
+    let (context, caller) = call.context(Some(params.context)).await?;
+    context.delete_message(&caller, key).await?;
+    let (id, result) = (key.numbers(), "deleted");
+    Ok(Reply::new(&DeletedMessage { id, result }))
 }

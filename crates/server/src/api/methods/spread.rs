@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};
-use meshwork_ops::number;
 use meshwork_ops::params::parse;
+use meshwork_ops::{Paging, With, number};
 
 use super::queue::READ;
 
@@ -28,6 +28,13 @@ pub(in crate::api) fn methods() -> Vec<Method> {
             (Get, "/v1/queues/{queue}/parts"),
             "Read the parts of a spread queue, with their jobs",
             parts,
+        )
+        .in_contexts(),
+        Method::new(
+            ("queue.spreads", Viewer),
+            (Get, "/v1/spread-queues"),
+            "List the spread queues that the caller may read, with their parts",
+            spreads,
         )
         .in_contexts(),
         Method::new(
@@ -109,6 +116,40 @@ async fn parts(call: Call, params: PartsParams) -> Result<Reply<Parts>, ApiError
     shown(&call, &name).await
 }
 
+/// A page of spread queues.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename = "QueueSpreadsParams")]
+struct ListParams {}
+
+/// Page of spread queues.
+#[derive(Debug, Serialize, JsonSchema)]
+struct SpreadQueues {
+    /// The queues, by name.
+    queues: Vec<Parts>,
+    /// Cursor of the next page; null after the last one.
+    next: Option<String>,
+}
+
+async fn spreads(
+    call: Call,
+    params: With<Paging, ListParams>,
+) -> Result<Reply<SpreadQueues>, ApiError> {
+    params.beside.limit()?;
+    let mut readable = Vec::new();
+    for (name, _) in call.node().spreads().await? {
+        let entered = call.store.clone().enter_parts(Some(&name), READ).await;
+        if entered.is_ok() {
+            readable.push(name);
+        }
+    }
+    let (names, next) = params.beside.page(readable)?;
+    let mut queues = Vec::with_capacity(names.len());
+    for name in &names {
+        queues.push(parts_of(&call, name).await?);
+    }
+    Ok(Reply::new(&SpreadQueues { queues, next }))
+}
+
 async fn spread(call: Call, params: SpreadParams) -> Result<Reply<Parts>, ApiError> {
     let name = name_of(&params.queue)?;
     let (node, caller) = (call.node(), call.trusted().await?);
@@ -126,12 +167,16 @@ async fn spread(call: Call, params: SpreadParams) -> Result<Reply<Parts>, ApiErr
 }
 
 async fn shown(call: &Call, name: &SpreadName) -> Result<Reply<Parts>, ApiError> {
+    Ok(Reply::new(&parts_of(call, name).await?))
+}
+
+async fn parts_of(call: &Call, name: &SpreadName) -> Result<Parts, ApiError> {
     let state = call.node().spread_state(name).await?;
-    Ok(Reply::new(&Parts {
+    Ok(Parts {
         queue: name.to_string(),
         parts: state.parts.iter().map(Part::from).collect(),
         moving: state.moving,
-    }))
+    })
 }
 
 /// Enqueues a job in a part of its queue, for the caller, whose permission is checked in all parts. Returns the call in

@@ -6,7 +6,7 @@ use super::Far;
 use crate::common::{Ground, eventually, on_both};
 
 /// Context 1 of actor 1, whose keys the users have.
-fn far(ground: &Ground) -> Far<'_> {
+pub(super) fn far(ground: &Ground) -> Far<'_> {
     ground.run(&["context", "create"]).ok();
     let grant = ["actor", "grant-node", "1", "--scope", "admin"];
     ground.run(&grant).ok();
@@ -67,6 +67,13 @@ fn jobs_of_a_context() {
             far.same(args);
         }
         far.refuses(&["job", "cancel", &id, "--context", "1"]);
+        let open = ["job", "approve", "go", "--context", "1"];
+        far.refuses(&open);
+        for word in ["opened", "open"] {
+            assert_eq!(far.ok(&open).stdout, format!("go {word}\n"));
+        }
+        assert_eq!(noted(ground), (by.clone(), "open gate".to_owned()));
+        far.run("admin", &open[..3]).exits(2);
         for (args, what) in [
             (
                 &["job", "run-now", &id, "--context", "1"][..],
@@ -134,8 +141,14 @@ fn flow() {
             far.same(args);
         }
         far.same(&["flow", "status", &first]);
-        let text = far.ok(&["flow", "status", &second]).stdout;
-        assert!(text.contains("  finished  one"), "{text}");
+        for args in [
+            &["flow", "status", &second][..],
+            &["flow", "graph", &second],
+            &["flow", "graph", &second, "--format", "mermaid"],
+        ] {
+            let (there, here) = (far.ok(args).stdout, ground.run(args).ok().stdout);
+            assert_eq!(there, here, "{args:?}");
+        }
         let lines = far.ok(&["flow", "logs", &first]).stdout;
         assert_eq!(lines, "one: hello\n");
         let retried: Value = changed(&["flow", "retry", &second, "--from", "ask", "--detach"]);
@@ -144,8 +157,90 @@ fn flow() {
         far.ok(&["flow", "reject", &second, "ask"]);
         far.run("admin", &["flow", "status", &second, "--wait"])
             .exits(1);
+        far.refuses(&["flow", "delete", &second]);
         assert_eq!(changed(&["flow", "delete", &second])["outcome"], "deleted");
         far.run("admin", &["flow", "status", &second]).exits(5);
+        worker.stop();
+        far.stop();
+    });
+}
+
+const NESTED: &str = "
+flow: nested
+inputs: {n: 1, who: ''}
+jobs:
+  add: {run: parts/add.rhai, with: {n: '{{ inputs.n }}', who: '{{ inputs.who }}'}}
+outputs: {answer: '{{ add.result }}'}
+";
+
+#[test]
+fn new_flows() {
+    on_both(|ground| {
+        let far = far(ground);
+        let worker = ground.worker(&["--context", "1", "--type", "osis"]);
+        ground.file(
+            "f.yaml",
+            FLOW.replace("needs: one", "needs: one, timeout: 1h"),
+        );
+        std::fs::create_dir(ground.path("parts")).unwrap();
+        ground.file("parts/add.rhai", "6 * 7");
+        ground.file("nested.yaml", NESTED);
+        far.refuses(&["flow", "submit", "nested.yaml"]);
+        let run = [
+            "flow",
+            "run",
+            "nested.yaml",
+            "--set",
+            "n=2",
+            "--set",
+            "who=3",
+        ];
+        let ran = far.ok(&run);
+        assert_eq!(ran.stdout, "42\n", "{}", ran.stderr);
+        let submitted = far
+            .ok(&[
+                "flow",
+                "submit",
+                "nested.yaml",
+                "--input",
+                r#"{"n": 3, "who": "x"}"#,
+                "--json",
+            ])
+            .json();
+        assert_eq!(submitted["context"], 1);
+        let id = submitted["id"].to_string();
+        assert_eq!(far.ok(&["flow", "status", &id, "--wait"]).stdout, "42\n");
+        for wrong in [
+            &["--set", "n=x"][..],
+            &["--set", "none=1"],
+            &["--input", r#"{"n": "x"}"#],
+        ] {
+            far.run(
+                "admin",
+                &[&["flow", "submit", "nested.yaml"], wrong].concat(),
+            )
+            .exits(2);
+        }
+        far.run("admin", &["flow", "run", "nosuch"]).exits(5);
+        // A deployed flow starts by its name.
+        let deployed = far.ok(&["flow", "deploy", "nested.yaml", "--json"]).json();
+        assert_eq!(
+            deployed,
+            json!({"name": "nested", "deployments": 1, "next_at": null})
+        );
+        assert_eq!(
+            far.ok(&["flow", "deploy", "nested.yaml"]).stdout,
+            "nested deployed, number 2\n"
+        );
+        far.same(&["flow", "list", "--deployed"]);
+        assert_eq!(
+            far.ok(&["flow", "run", "nested", "--set", "n=5", "--set", "who=9"])
+                .stdout,
+            "42\n"
+        );
+        far.ok(&["flow", "undeploy", "nested"]);
+        far.run("admin", &["flow", "undeploy", "nested"]).exits(5);
+        assert_eq!(far.same(&["flow", "list", "--deployed"]).len(), 0);
         worker.stop();
         far.stop();
     });

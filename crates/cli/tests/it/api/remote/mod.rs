@@ -3,6 +3,7 @@
 mod calls;
 mod contexts;
 mod jobs;
+mod messages;
 mod others;
 mod queues;
 

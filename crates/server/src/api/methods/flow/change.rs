@@ -8,7 +8,7 @@ use meshwork_model::keys::context::{ActorId, FlowId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::flow::IdParams;
+use super::IdParams;
 use crate::api::call::Call;
 use crate::api::error::{ApiError, Code};
 use crate::api::method::{HttpVerb, Method, Reply};

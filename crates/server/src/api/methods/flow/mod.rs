@@ -1,5 +1,9 @@
 //! Methods that read flows, and submit them.
 
+pub(in crate::api) mod change;
+pub(in crate::api) mod deploy;
+pub(in crate::api) mod logs;
+
 use std::collections::BTreeMap;
 
 use meshwork::flow::{self, FlowView, Given, Plan, parse_inputs, set_inputs};
@@ -83,7 +87,10 @@ struct SubmitParams {
     files: BTreeMap<String, String>,
     /// Name of a deployed flow.
     deployed: Option<String>,
-    /// Inputs by name.
+    /// Inputs by name, as texts. Where the default is a number, bool, list or map, the text is JSON.
+    #[serde(default)]
+    set: BTreeMap<String, String>,
+    /// Inputs by name. One in `set`, too, has the value of `set`.
     #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
     inputs: Option<Box<RawValue>>,
     /// Its context. Default: a part of the spread queue that `spread` or the file names, else the only context of the store.
@@ -104,26 +111,35 @@ struct Submitted {
 
 impl SubmitParams {
     fn inputs(&self) -> Result<Vec<(String, Given)>, ApiError> {
-        let Some(inputs) = &self.inputs else {
-            return Ok(Vec::new());
-        };
-        let given = parse_inputs(inputs.get().as_bytes());
-        given.map_err(|error| ApiError::invalid(format!("inputs: {error}")))
+        let inputs = self.inputs.as_ref();
+        let given = inputs.map(|inputs| parse_inputs(inputs.get().as_bytes()));
+        let given = given.transpose();
+        let mut given = given
+            .map_err(|error| ApiError::invalid(format!("inputs: {error}")))?
+            .unwrap_or_default();
+        let set = self.set.clone().into_iter();
+        given.extend(set.map(|(name, text)| (name, Given::Text(text))));
+        Ok(given)
     }
 
     /// Reads the plan from the texts; `None` for a deployed flow.
     fn plan(&self) -> Result<Option<Plan>, ApiError> {
-        let text = match (&self.flow, &self.deployed) {
-            (Some(text), None) => text,
-            (None, Some(_)) => return Ok(None),
-            _ => return Err(ApiError::invalid("give flow or deployed, one of them")),
-        };
-        let name = self.name.as_deref().unwrap_or("flow.yaml");
-        match flow::parse(name, text, &self.files) {
-            Ok(plan) => Ok(Some(plan)),
-            Err(faults) => Err(ApiError::invalid(faults.to_string())),
+        match (&self.flow, &self.deployed) {
+            (Some(text), None) => read(self.name.as_deref(), text, &self.files).map(Some),
+            (None, Some(_)) => Ok(None),
+            _ => Err(ApiError::invalid("give flow or deployed, one of them")),
         }
     }
+}
+
+/// Reads the plan of a file's text.
+pub(super) fn read(
+    name: Option<&str>,
+    text: &str,
+    files: &BTreeMap<String, String>,
+) -> Result<Plan, ApiError> {
+    let plan = flow::parse(name.unwrap_or("flow.yaml"), text, files);
+    plan.map_err(|faults| ApiError::invalid(faults.to_string()))
 }
 
 /// Returns the context of a new flow: the parameters go before the file.
@@ -148,7 +164,7 @@ async fn place(
 }
 
 /// Refuses a flow that sends jobs to other contexts, for the key of one.
-fn check_targets(call: &Call, plan: &Plan) -> Result<(), ApiError> {
+pub(super) fn check_targets(call: &Call, plan: &Plan) -> Result<(), ApiError> {
     let Some(own) = call.access.context() else {
         return Ok(());
     };
