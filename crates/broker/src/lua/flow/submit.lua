@@ -21,6 +21,7 @@ local is = read(KEYS[1], 'mw_mark', 'mw_sealed')
 
 if ARGV[4] == 'open' and redis.call('EXISTS', record) == 0 then
   open_flow(flow, KEYS[2], ARGV[6], ARGV[5], now, 7)
+  note_audit(ARGV[2], 'submit', record, redis.call('HGET', record, 'mw_name') or '', now)
   return respond('stored')
 end
 if is.mw_mark ~= ARGV[5] then return respond('taken') end
@@ -45,6 +46,5 @@ redis.call('HSET', record, 'status', 'dispatched', 'mw_sealed', '1', updated(now
 if ARGV[6] ~= '' then redis.call('HSET', record, 'mw_expires', int(now + tonumber(ARGV[6]))) end
 try('ZADD', FLOWS_LIST, int(now), flow)
 event('flow ' .. flow, 'submit', ARGV[2])
-note_audit(ARGV[2], 'submit', record, redis.call('HGET', record, 'mw_name') or '', now)
 wake_flow(flow, now)
 return respond('stored')

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Far;
 use super::contexts::far;
-use crate::common::{eventually, on_both};
+use crate::common::{Ground, eventually, on_both};
 
 fn sent(far: &Far<'_>, args: &[&str]) -> String {
     let args = [&["message", "send", "2", "--context", "1"], args].concat();
@@ -12,16 +12,19 @@ fn sent(far: &Far<'_>, args: &[&str]) -> String {
     key.trim().trim_start_matches("message:").to_owned()
 }
 
+/// With a second context, which accepts the messages of the API: they have no signature.
+fn far_with_two(ground: &Ground) -> Far<'_> {
+    let far = far(ground);
+    ground.run(&["context", "create"]).ok();
+    let accept = ["context", "set", "2", "--unsigned", "accept"];
+    ground.run(&accept).ok();
+    far
+}
+
 #[test]
 fn message() {
     on_both(|ground| {
-        let far = far(ground);
-        ground.run(&["context", "create"]).ok();
-        // Messages of the API have no signature.
-        ground
-            .run(&["context", "set", "2", "--unsigned", "accept"])
-            .ok();
-        ground.file("a.rhai", "40 + 2");
+        let far = far_with_two(ground);
         let of = |context: &str| far.same(&["message", "list", "--context", context]);
         let first = sent(&far, &["hello"]);
         assert_eq!(of("1")[0]["message"], "hello");
@@ -52,6 +55,15 @@ fn message() {
         );
         far.run("admin", &["message", "wait", &first, "--context", "1"])
             .exits(5);
+        far.stop();
+    });
+}
+
+#[test]
+fn jobs_of_a_message() {
+    on_both(|ground| {
+        let far = far_with_two(ground);
+        ground.file("a.rhai", "40 + 2");
         // Its jobs wait for a worker.
         let second = sent(&far, &["--job", "a.rhai", "--job", "a.rhai", "--chain"]);
         eventually("the jobs are there", || {
