@@ -3,11 +3,12 @@
 use meshwork::Client;
 use meshwork_broker::MAX_ITEMS;
 use meshwork_model::name::JobId;
+use meshwork_ops::job::{JobIds, beginning};
+use serde_json::json;
 
+use crate::app::App;
 use crate::error::CommandError;
-
-/// Shortest beginning of an id, in characters: a shorter one is a typo.
-const SHORTEST: usize = 4;
+use crate::scope::Params;
 
 /// Returns the whole id of a job. A table ends a cut id with `…`. An id of no job, and the beginning of none, is returned
 /// as it is.
@@ -41,20 +42,38 @@ pub(crate) async fn complete(
     Ok(())
 }
 
+/// Completes the ids of jobs as [`whole_id`], by the API.
+///
+/// # Errors
+/// Several jobs begin as an id, or a call fails.
+pub(crate) async fn complete_by_api(
+    app: &App,
+    params: Params,
+    ids: Vec<&mut JobId>,
+) -> Result<(), CommandError> {
+    for id in ids {
+        let params = params.of_job().with(json!({"id": id.as_str()}));
+        let JobIds { ids } = app.call("job.ids", &params).await?;
+        let found: Vec<_> = ids.into_iter().map(JobId::foreign).collect();
+        *id = only(&found, id)?;
+    }
+    Ok(())
+}
+
 /// Returns the only job that begins with this text, or the text.
 async fn beginning_with(client: &Client, id: &JobId) -> Result<JobId, CommandError> {
-    let beginning = id.as_str().trim_end_matches('…');
-    if beginning.chars().count() < SHORTEST {
-        return Ok(id.clone());
-    }
-    let found = client.broker().ids_beginning(beginning, 2).await;
-    let found = found.map_err(meshwork::Error::from)?;
-    match &found[..] {
+    only(&beginning(client, id).await?, id)
+}
+
+/// Returns the only job that was found for an id, or the id if there is none.
+fn only(found: &[JobId], id: &JobId) -> Result<JobId, CommandError> {
+    match found {
         [] => Ok(id.clone()),
         [one] => Ok(one.clone()),
         _ if found.contains(id) => Ok(id.clone()),
         [one, other, ..] => Err(CommandError::usage(format_args!(
-            "several jobs begin with `{beginning}`, such as {one} and {other}: give more of the id"
+            "several jobs begin with `{}`, such as {one} and {other}: give more of the id",
+            id.as_str().trim_end_matches('…')
         ))),
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use meshwork::context::{Object, Operation};
 use meshwork::view::JobView;
-use meshwork::{Error, JobChange, JobRequest};
+use meshwork::{Client, Error, JobChange, JobRequest};
 use meshwork_model::job::Job;
 use meshwork_model::job::limits::{MAX_DELAY_MS, MAX_TIMEOUT};
 use meshwork_model::name::JobId;
@@ -103,6 +103,47 @@ impl schemars::JsonSchema for JobAnswer {
 pub async fn get(store: Store, params: IdParams) -> Result<JobAnswer, OpError> {
     let (store, id) = params.open(store, READ).await?;
     JobAnswer::now(store.client.status(&id).await?, &store).await
+}
+
+/// Shortest beginning of an id, in characters: a shorter one is a typo.
+const SHORTEST: usize = 4;
+/// Greatest number of jobs that are found by a beginning.
+const MOST_FOUND: usize = 10;
+
+/// Ids of jobs.
+#[derive(Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JobIds {
+    /// The ids.
+    pub ids: Vec<String>,
+}
+
+/// Finds the jobs whose ids begin with the given one, at most 10; only the job of that id if it exists.
+///
+/// # Errors
+/// The caller may not read them.
+pub async fn ids(store: Store, params: IdParams) -> Result<JobIds, OpError> {
+    let (store, id) = params.open(store, READ).await?;
+    let known = store.client.broker().statuses(std::slice::from_ref(&id));
+    let ids = match known.await.map_err(Error::from)?.first() {
+        Some(Some(_)) => vec![id],
+        _ => beginning(&store.client, &id).await?,
+    };
+    let ids = ids.iter().map(ToString::to_string).collect();
+    Ok(JobIds { ids })
+}
+
+/// Returns the ids that begin with the text of another one, which a table may have cut with `…`. A beginning has at least
+/// four characters.
+///
+/// # Errors
+/// A call to the server fails.
+pub async fn beginning(client: &Client, id: &JobId) -> Result<Vec<JobId>, Error> {
+    let text = id.as_str().trim_end_matches('…');
+    match text.chars().count() < SHORTEST {
+        true => Ok(Vec::new()),
+        false => Ok(client.broker().ids_beginning(text, MOST_FOUND).await?),
+    }
 }
 
 /// Greatest number of numbers that are tried for a job: plain clients may have taken some.

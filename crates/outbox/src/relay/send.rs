@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use meshwork::{Enqueued, JobId, JobRequest};
 use meshwork_model::job::NewJob;
 use meshwork_model::name::NameError;
-use meshwork_model::schedule::zone::Zone;
-use meshwork_model::spec::{JobSpec, SpecPlace};
+use meshwork_model::spec::JobSpec;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -136,7 +135,7 @@ struct Specified {
 
 /// Reads the job of a row.
 pub(crate) fn read(id: &str, text: &str) -> Result<NewJob, String> {
-    let id = named(id)?;
+    let id: JobId = id.parse().map_err(|error: NameError| error.to_string())?;
     let fields = serde_json::from_str::<HashMap<&str, IgnoredAny>>(text);
     if fields.is_ok_and(|fields| fields.contains_key("spec")) {
         return specified(id, text);
@@ -147,22 +146,9 @@ pub(crate) fn read(id: &str, text: &str) -> Result<NewJob, String> {
 }
 
 fn specified(id: JobId, text: &str) -> Result<NewJob, String> {
-    let Specified { mut spec } = meshwork_model::read::from_json(text.as_bytes())?;
-    let script_type = spec.script_type.take();
-    let script_type = script_type.ok_or("spec.type: give the type of the job")?;
-    let place = SpecPlace {
-        id: &named,
-        awaited: &named,
-        now_ms: meshwork::host_ms(),
-        zone: &Zone::default(),
-    };
-    let request = JobRequest::new(script_type.0, "").with_spec(spec, &place);
-    let request = request.map_err(|error| format!("spec.{error}"))?;
+    let Specified { spec } = meshwork_model::read::from_json(text.as_bytes())?;
+    let request = JobRequest::from_spec(spec).map_err(|error| format!("spec.{error}"))?;
     request.id(id).build().map_err(|error| error.to_string())
-}
-
-fn named(id: &str) -> Result<JobId, String> {
-    id.parse().map_err(|error: NameError| error.to_string())
 }
 
 #[cfg(test)]

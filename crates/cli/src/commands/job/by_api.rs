@@ -22,6 +22,7 @@ use crate::interrupt::Interrupt;
 use crate::out::warn;
 use crate::scope::Params;
 use crate::single;
+use crate::whole_id::complete_by_api;
 
 /// Longest wait of one call: a proxy may end longer ones.
 const WAIT: Duration = Duration::from_secs(50);
@@ -50,7 +51,12 @@ pub(super) fn of(id: &JobId, params: Params) -> Map<String, Value> {
 
 impl OneCommand {
     /// Runs the command by the API.
-    pub(super) async fn by_api(self, app: &mut App, params: Params) -> Result<Exit, CommandError> {
+    pub(super) async fn by_api(
+        mut self,
+        app: &mut App,
+        params: Params,
+    ) -> Result<Exit, CommandError> {
+        complete_by_api(app, params, self.ids()).await?;
         match self {
             Self::Enqueue(submit) => Box::pin(submit.by_api(app, params)).await,
             Self::Wait(wait) => {

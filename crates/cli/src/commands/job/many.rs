@@ -19,6 +19,7 @@ use crate::change::{by_api, by_ids};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::scope::Params;
+use crate::whole_id::complete_by_api;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum ManyCommand {
@@ -132,7 +133,12 @@ impl ManyCommand {
     }
 
     /// Runs the command by the API.
-    pub(super) async fn by_api(self, app: &mut App, params: Params) -> Result<Exit, CommandError> {
+    pub(super) async fn by_api(
+        mut self,
+        app: &mut App,
+        params: Params,
+    ) -> Result<Exit, CommandError> {
+        complete_by_api(app, params, self.ids()).await?;
         match self {
             Self::List(list) => list.by_api(app, params).await,
             Self::Cancel(cancel) => Box::pin(cancel.by_api(app, params)).await,

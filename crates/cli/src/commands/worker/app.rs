@@ -8,6 +8,7 @@ use std::thread;
 
 use meshwork::runtime::{App, AppCommand, AppError, AppOptions};
 use meshwork::{Client, JobRequest, NewSchedule};
+use meshwork_model::name::NameError;
 use meshwork_model::queue::{QueueSetting, RateError};
 use meshwork_model::route::Route;
 use meshwork_model::sandbox::parse_size;

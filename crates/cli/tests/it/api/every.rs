@@ -10,7 +10,7 @@ use super::{Server, bearer};
 use crate::common::{Ground, eventually, json as of_line};
 
 /// A call of each method that reads. In context 1 there is all that contexts have.
-const READS: [(&str, &str); 38] = [
+const READS: [(&str, &str); 39] = [
     ("actor.get", r#"{"id":1}"#),
     ("actor.list", "{}"),
     ("batch.get", r#"{"id":"b"}"#),
@@ -26,6 +26,7 @@ const READS: [(&str, &str); 38] = [
     ("flow.list", r#"{"context":1}"#),
     ("flow.logs", r#"{"id":1,"context":1}"#),
     ("job.events", r#"{"id":"failed"}"#),
+    ("job.ids", r#"{"id":"fail"}"#),
     ("job.get", r#"{"id":"failed"}"#),
     ("job.list", r#"{"state":"failed"}"#),
     ("job.logs", r#"{"id":"failed"}"#),

@@ -57,6 +57,12 @@ pub(in crate::api) fn methods() -> Vec<Method> {
             job::get,
         ),
         Method::of(
+            ("job.ids", Viewer),
+            (Get, "/v1/job_ids/{id}"),
+            "Find the jobs whose ids begin with a text of at least four characters, at most 10",
+            job::ids,
+        ),
+        Method::of(
             ("job.list", Viewer),
             (Get, "/v1/jobs"),
             "List jobs: with `state` in order, from the lists of the store; else a search of all records, in no order",

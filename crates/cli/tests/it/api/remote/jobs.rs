@@ -53,6 +53,14 @@ on_all_data! {
         far.run("admin", &["job", "result", "late"]).exits(4);
         far.run("admin", &["job", "wait", "late", "--timeout", "0.1"]).exits(4);
         far.run("admin", &["job", "show", "none"]).exits(5);
+        // As on the store, the beginning of an id is enough if it is of one job.
+        for id in ["begins-1", "begins-2"] {
+            far.ok(&["job", "enqueue", "good.rhai", "--id", id, "--delay", "1h"]);
+        }
+        far.run("viewer", &["job", "show", "begins"]).exits(2);
+        far.ok(&["job", "delete", "begins-1"]);
+        assert_eq!(far.ok(&["job", "show", "begi…", "--json"]).json()["id"], "begins-2");
+        assert_eq!(far.ok(&["job", "delete", "begins"]).stdout, "begins-2 deleted\n");
         far.refuses(&["job", "enqueue", "good.rhai"]);
         work(ground);
         for (args, code) in [
