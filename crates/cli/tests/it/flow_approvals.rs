@@ -61,7 +61,7 @@ fn answers_are_those_of_keys(ground: &Ground, layout: &str) {
     opens(ground, "1", "ask");
     refused(ground, "ann", "ask", "asks for another actor (`four_eyes`)");
     refused(ground, "rob", "ask", "may not answer the approval");
-    refused(ground, "eve", "ask", "actor 4 may not read the flow");
+    refused(ground, "eve", "ask", "actor 4 may not answer the approval");
     // Nobody types the number of another one.
     let typed = ["flow", "approve", "1", "ask", "--as", "2"];
     by(ground, "ann", &typed).exits(2);

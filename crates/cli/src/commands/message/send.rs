@@ -130,7 +130,7 @@ impl Send {
     /// Sends a message, signed unless that is not wanted.
     async fn signed(
         &self,
-        context: &App,
+        context: &mut App,
         mut new: NewMessage,
     ) -> Result<(ContextId, Message), CommandError> {
         if let Some(name) = &self.to.node {
@@ -139,6 +139,7 @@ impl Send {
             new.node = Some(node.peer_named(name).await?.card.node);
         }
         let (me, handle) = self.args.create(context).await?;
+        context.actor = Some(me.id());
         let message = handle.send(&me, &new).await?;
         Ok((handle.id(), message))
     }

@@ -354,7 +354,11 @@ on_all_data! {
             (&["dead", "list", "--queue", "nosuch"], &["there is no queue nosuch"]),
             (&["job", "cancel", "--queue", "nosuch", "--yes"], &["there is no queue nosuch"]),
             (&["dead", "retry", "--queue", "nosuch", "--yes"], &["there is no queue nosuch"]),
-            (&["job", "enqueue", script, "--at", "2020-01-31T12:00:00Z"], &["2020-01-31T12:00:00.000Z is past"]),
+        ] {
+            refused(ground, args, NO_JOB, words);
+        }
+        for (args, words) in [
+            (&["job", "enqueue", script, "--at", "2020-01-31T12:00:00Z"][..], &["2020-01-31T12:00:00.000Z is past"][..]),
             (&["job", "enqueue", script, "--at", "2020-01-31 12:00", "--tz", "UTC"], &["2020-01-31T12:00:00.000Z is past"]),
             (&["flow", "run", "nosuch"], &["there is no file nosuch", "no flow of this name is deployed"]),
             (&["flow", "submit", "nosuch"], &["there is no file nosuch"]),
@@ -374,7 +378,7 @@ on_all_data! {
         assert!(!ground.path(".config").exists());
         ground.run(&["queue", "pause", "python", "--create"]).ok();
         for args in [["job", "list", "--queue", "pythn"], ["queue", "limit", "show", "pyhton"]] {
-            says(&ground.run(&args), USAGE, &["did you mean `python`?"]);
+            says(&ground.run(&args), NO_JOB, &["did you mean `python`?"]);
         }
         ground.run(&["job", "list", "--queue", "python"]).ok();
         ground.run(&["queue", "resume", "python"]).ok();
