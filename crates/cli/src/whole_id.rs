@@ -3,12 +3,9 @@
 use meshwork::Client;
 use meshwork_broker::MAX_ITEMS;
 use meshwork_model::name::JobId;
-use meshwork_ops::job::{JobIds, beginning};
-use serde_json::json;
+use meshwork_ops::job::beginning;
 
-use crate::app::App;
 use crate::error::CommandError;
-use crate::scope::Params;
 
 /// Returns the whole id of a job. A table ends a cut id with `…`. An id of no job, and the beginning of none, is returned
 /// as it is.
@@ -42,31 +39,16 @@ pub(crate) async fn complete(
     Ok(())
 }
 
-/// Completes the ids of jobs as [`whole_id`], by the API.
-///
-/// # Errors
-/// Several jobs begin as an id, or a call fails.
-pub(crate) async fn complete_by_api(
-    app: &App,
-    params: Params,
-    ids: Vec<&mut JobId>,
-) -> Result<(), CommandError> {
-    for id in ids {
-        let params = params.of_job().with(json!({"id": id.as_str()}));
-        let JobIds { ids } = app.call("job.ids", &params).await?;
-        let found: Vec<_> = ids.into_iter().map(JobId::foreign).collect();
-        *id = only(&found, id)?;
-    }
-    Ok(())
-}
-
 /// Returns the only job that begins with this text, or the text.
 async fn beginning_with(client: &Client, id: &JobId) -> Result<JobId, CommandError> {
     only(&beginning(client, id).await?, id)
 }
 
 /// Returns the only job that was found for an id, or the id if there is none.
-fn only(found: &[JobId], id: &JobId) -> Result<JobId, CommandError> {
+///
+/// # Errors
+/// There are several.
+pub(crate) fn only(found: &[JobId], id: &JobId) -> Result<JobId, CommandError> {
     match found {
         [] => Ok(id.clone()),
         [one] => Ok(one.clone()),

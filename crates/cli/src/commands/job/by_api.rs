@@ -7,6 +7,7 @@ use meshwork_model::job::limits::MAX_TIMEOUT;
 use meshwork_model::name::JobId;
 use meshwork_model::spec::JobSpec;
 use meshwork_model::state::Status;
+use meshwork_ops::job::JobIds;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
@@ -22,7 +23,7 @@ use crate::interrupt::Interrupt;
 use crate::out::warn;
 use crate::scope::Params;
 use crate::single;
-use crate::whole_id::complete_by_api;
+use crate::whole_id::only;
 
 /// Longest wait of one call: a proxy may end longer ones.
 const WAIT: Duration = Duration::from_secs(50);
@@ -49,6 +50,24 @@ pub(super) fn of(id: &JobId, params: Params) -> Map<String, Value> {
     params.with(json!({"id": id.as_str()}))
 }
 
+/// Completes the ids of jobs as [`crate::whole_id::complete`], by the API.
+///
+/// # Errors
+/// Several jobs begin as an id, or a call fails.
+pub(super) async fn complete(
+    app: &App,
+    params: Params,
+    ids: Vec<&mut JobId>,
+) -> Result<(), CommandError> {
+    for id in ids {
+        let params = params.of_job().with(json!({"id": id.as_str()}));
+        let JobIds { ids } = app.call("job.ids", &params).await?;
+        let found: Vec<_> = ids.into_iter().map(JobId::foreign).collect();
+        *id = only(&found, id)?;
+    }
+    Ok(())
+}
+
 impl OneCommand {
     /// Runs the command by the API.
     pub(super) async fn by_api(
@@ -56,7 +75,7 @@ impl OneCommand {
         app: &mut App,
         params: Params,
     ) -> Result<Exit, CommandError> {
-        complete_by_api(app, params, self.ids()).await?;
+        complete(app, params, self.ids()).await?;
         match self {
             Self::Enqueue(submit) => Box::pin(submit.by_api(app, params)).await,
             Self::Wait(wait) => {

@@ -10,6 +10,7 @@ use meshwork_ops::change::Action;
 use meshwork_ops::job::READ;
 use meshwork_ops::{Needs, Store};
 
+use super::by_api::complete;
 use super::cancel::Cancel;
 use super::list::List;
 use crate::app::App;
@@ -19,7 +20,6 @@ use crate::change::{by_api, by_ids};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::scope::Params;
-use crate::whole_id::complete_by_api;
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum ManyCommand {
@@ -138,7 +138,7 @@ impl ManyCommand {
         app: &mut App,
         params: Params,
     ) -> Result<Exit, CommandError> {
-        complete_by_api(app, params, self.ids()).await?;
+        complete(app, params, self.ids()).await?;
         match self {
             Self::List(list) => list.by_api(app, params).await,
             Self::Cancel(cancel) => Box::pin(cancel.by_api(app, params)).await,
