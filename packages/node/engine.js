@@ -9,6 +9,8 @@ const { part } = require("./platform.js");
 
 /** Longest wait of one call of the API, in seconds. */
 const ONE_WAIT = 60;
+/** Greatest number of jobs in one call of the API. */
+const MOST_JOBS = 1000;
 /** Answers of the API to a wait: it is over, or the job has no result. */
 const WAITED = [408, 409, 422];
 
@@ -41,7 +43,13 @@ class Api {
 
   async enqueueMany(jobs) {
     const ids = [];
-    for (const job of jobs) ids.push(await this.enqueue(job));
+    for (let from = 0; from < jobs.length; from += MOST_JOBS) {
+      const answer = await this.#call("POST", "/v1/jobs/many", { jobs: jobs.slice(from, from + MOST_JOBS) });
+      for (const { id, result, other, error } of answer.jobs) {
+        if (error) throw new MeshworkError(error);
+        ids.push(result === "kept" ? other : id);
+      }
+    }
     return ids;
   }
 
