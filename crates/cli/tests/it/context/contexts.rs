@@ -306,7 +306,7 @@ on_each_store! {
         let refused = ground.run(&["runner", "register", "--type", "osis", "--remote"]).exits(2).stderr;
         assert!(refused.contains("not supported yet"), "{refused}");
         assert_eq!(ground.run(&["runner", "register", "--type", "osis"]).ok().stdout, "1\n");
-        ground.run(&["runner", "register", "--type", "osis", "--id", "20"]).exits(2);
+        ground.run(&["runner", "register", "--type", "osis", "--id", "20"]).exits(1);
         let listed = ground.run(&["runner", "list", "--json"]).ok().jsons();
         assert_eq!(listed.iter().map(|it| it["id"].clone()).collect::<Vec<_>>(), [1, 20]);
     }

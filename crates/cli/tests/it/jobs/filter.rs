@@ -153,7 +153,7 @@ on_all_data! {
     }
 
     fn a_queue_is_purged_of_what_waits(ground: &Ground) {
-        refused(ground, &["queue", "purge", "osis", "--yes"], 2, &["there is no queue osis"]);
+        refused(ground, &["queue", "purge", "osis", "--yes"], 5, &["there is no queue osis"]);
         refused(ground, &["queue", "purge", "a b", "--yes"], 2, &["no work queue"]);
         for id in ["j1", "j2"] {
             submit(ground, id, &[]);

@@ -76,9 +76,9 @@ on_all_data! {
     }
 
     fn a_paused_queue_says_so(ground: &Ground) {
-        refused(ground, &["queue", "pause", "osis"], 2, &["the queue osis does not exist yet", "--create"]);
+        refused(ground, &["queue", "pause", "osis"], 5, &["the queue osis does not exist yet", "--create"]);
         for set in [&["queue", "limit", "set", "osis", "5"][..], &["queue", "set", "osis", "--concurrency", "1"]] {
-            refused(ground, set, 2, &["the queue osis does not exist yet", "--create"]);
+            refused(ground, set, 5, &["the queue osis does not exist yet", "--create"]);
         }
         let done = ground.run(&["queue", "pause", "osis", "--create"]).ok();
         assert_eq!(done.stdout, "osis paused\n");
