@@ -5,10 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use meshwork::view::JobView;
-use meshwork::{Cancelled, Error, JobId, JobRecord, JobRequest, host_ms};
+use meshwork::{Cancelled, Error, JobId, JobRecord, JobRequest};
 use meshwork_model::name::NameError;
-use meshwork_model::schedule::zone::Zone;
-use meshwork_model::spec::{JobSpec, SpecPlace};
+use meshwork_model::spec::JobSpec;
 
 use crate::error::ClientError;
 
@@ -145,18 +144,7 @@ impl Client {
 /// Reads a job in JSON.
 fn request(spec: &str) -> Result<JobRequest, ClientError> {
     let spec = meshwork_model::read::from_json::<JobSpec>(spec.as_bytes());
-    let mut spec = spec.map_err(ClientError::Failed)?;
-    let script_type = spec.script_type.take();
-    let script_type = script_type
-        .ok_or_else(|| ClientError::Failed("type: give the name of the task".to_owned()))?;
-    let id = |id: &str| id.parse().map_err(|error: NameError| error.to_string());
-    let place = SpecPlace {
-        id: &id,
-        awaited: &id,
-        now_ms: host_ms(),
-        zone: &Zone::default(),
-    };
-    let request = JobRequest::new(script_type.0, "").with_spec(spec, &place);
+    let request = JobRequest::from_spec(spec.map_err(ClientError::Failed)?);
     request.map_err(|error| ClientError::Failed(error.to_string()))
 }
 

@@ -132,9 +132,12 @@ pub struct JobPage {
 }
 
 fn listed<S: Serializer>(jobs: &[(Found, Store)], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(jobs.iter().map(|(found, store)| ListedJob {
-        at: found.at_ms.map(time::iso),
-        job: JobSummary::new(&found.job, found.state, store.context_number()),
+    to.collect_seq(jobs.iter().map(|(found, store)| {
+        ListedJob {
+            at: found.at_ms.map(time::iso),
+            job: JobSummary::new(&found.job, found.state, store.context_number())
+                .with_next_run(found.next_run_ms),
+        }
     }))
 }
 
@@ -242,6 +245,7 @@ struct Found {
     at_ms: Option<u64>,
     job: Job,
     state: Option<State>,
+    next_run_ms: Option<u64>,
 }
 
 /// Reads a page of jobs for a caller with this permission, each with the store of its place.
@@ -269,9 +273,14 @@ async fn read(
             need_of_filter(&store, queue, !found.is_empty()).await?;
         }
         let (times, jobs): (Vec<_>, Vec<_>) = found.into_iter().unzip();
-        let states = store.client.states(&jobs).await?;
+        let states = store.client.states_with_times(&jobs).await?;
         let found = times.into_iter().zip(jobs).zip(states);
-        let found = found.map(|((at_ms, job), state)| Found { at_ms, job, state });
+        let found = found.map(|((at_ms, job), (state, next_run_ms))| Found {
+            at_ms,
+            job,
+            state,
+            next_run_ms,
+        });
         let found = found.map(|found| (found, store.clone()));
         Ok::<_, OpError>((found.collect(), next))
     };

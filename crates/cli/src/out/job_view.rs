@@ -1,15 +1,18 @@
 //! Printed form of a job, the same for all commands.
 
 use indicatif::HumanBytes;
+use meshwork::host_ms;
 use meshwork::view::{FailedAttemptView, JobSourceView, JobSummary, JobView, RunUsageView};
 use meshwork_model::sandbox::Limit;
-use meshwork_model::time::duration;
+use meshwork_model::time::{self, duration};
 
 use crate::out::{Column, Out, OutError, Row};
 
 impl Row for JobSummary<'_> {
     fn columns() -> Vec<Column> {
-        let names = ["id", "state", "type", "created", "attempts", "error"];
+        let names = [
+            "id", "state", "runs in", "type", "created", "attempts", "error",
+        ];
         Column::named(names, &["attempts"])
     }
 
@@ -22,11 +25,22 @@ impl Row for JobSummary<'_> {
         vec![
             self.id.to_string(),
             self.state.to_string(),
+            runs_in(self),
             about.script_type.as_deref().unwrap_or_default().to_owned(),
             about.created_at.to_string(),
             about.attempts.to_string(),
             self.error.as_deref().unwrap_or_default().to_owned(),
         ]
+    }
+}
+
+/// Returns the time until the next run of a delayed job.
+fn runs_in(job: &JobSummary<'_>) -> String {
+    let next = job.next_run_at.as_deref().and_then(time::parse_iso);
+    match next.map(|at| at.saturating_sub(host_ms())) {
+        Some(0) => "now".to_owned(),
+        Some(left) => duration(left),
+        None => String::new(),
     }
 }
 

@@ -16,15 +16,17 @@ const LAST: usize = 22;
 const LEAST: usize = 8;
 /// Columns that stay in every terminal: what has become of the thing, and when it goes on.
 const KEPT: [&str; 11] = [
-    "state", "status", "error", "result", "outcome", "reason", "next", "next run", "phase",
-    "missing", "running",
+    "state", "status", "error", "result", "outcome", "reason", "next", RUNS_IN, "phase", "missing",
+    "running",
 ];
+/// Column of the times until jobs run.
+const RUNS_IN: &str = "runs in";
 /// Width of such a text before other columns are omitted: the longest state.
 const STATE: usize = "acknowledged".len();
 /// Width to which it is cut when nothing else can be spared.
 const WORD: usize = 9;
 /// Those that are times.
-const TIMES: [&str; 2] = ["next", "next run"];
+const TIMES: [&str; 1] = ["next"];
 /// Least width of a time, in columns: up to its minute.
 const MINUTE: usize = "2026-11-30T09:00".len();
 /// Columns whose end is cut first: commands take the unique beginning of an id.
@@ -137,6 +139,14 @@ impl Table {
         }
     }
 
+    /// Omits the times until jobs run if no row has one: few jobs wait for a time.
+    fn omit_unused(&mut self) {
+        let at = self.columns.iter().position(|it| it.name == RUNS_IN);
+        if let Some(at) = at.filter(|at| self.rows.iter().all(|row| row[*at].is_empty())) {
+            self.omit(at);
+        }
+    }
+
     fn omit(&mut self, at: usize) {
         self.columns.remove(at);
         for row in &mut self.rows {
@@ -225,6 +235,7 @@ impl Table {
 
     /// Returns the table as text; with a width, no line is longer.
     pub(crate) fn drawn(mut self, width: Option<u16>) -> String {
+        self.omit_unused();
         if let Some(width) = width {
             self.narrow(width.into());
         }
@@ -359,6 +370,33 @@ mod tests {
         );
         assert_eq!(drawn.lines().count(), 2, "{drawn}");
         assert!(table().drawn(None).contains("created"));
+    }
+
+    #[test]
+    fn the_time_until_a_job_runs_stays_if_one_waits() {
+        let table = |runs_in: &str| {
+            let names = [
+                "id", "state", RUNS_IN, "type", "created", "attempts", "error",
+            ];
+            let mut table = Table::new(Column::named(names, &["attempts"]));
+            let id = "0000aaaa-1111-bbbb-2222-cccc33334444";
+            let error = "ValueError: the part 4 of the input cannot be read";
+            let created = "2026-11-27T13:06:00.010Z";
+            table.row([id, "delayed", runs_in, "python", created, "10", error]);
+            table
+        };
+        for width in [80, 60, 40] {
+            let drawn = table("59 min 58 s").drawn(Some(width));
+            let fits = |line: &str| measure_text_width(line) <= width.into();
+            assert!(drawn.lines().all(fits), "{drawn}");
+            for part in ["state", "delayed", "59 min 58 s", "Value", "0000aaa"] {
+                assert!(drawn.contains(part), "{width}: {part}: {drawn}");
+            }
+        }
+        for width in [None, Some(80)] {
+            let drawn = table("").drawn(width);
+            assert!(!drawn.contains(RUNS_IN), "{drawn}");
+        }
     }
 
     /// Rows of several lists, whose texts are as long as they can be.

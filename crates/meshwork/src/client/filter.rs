@@ -1,7 +1,7 @@
 //! Filters for lists of jobs and for changes of many jobs.
 
 use meshwork_macros::boxed;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::str::FromStr;
 
 use meshwork_broker::{DeadLetter, MAX_ITEMS};
@@ -266,15 +266,28 @@ impl Client {
     ///
     /// # Errors
     /// A call to the server fails.
-    #[boxed]
     pub async fn states(&self, jobs: &[Job]) -> Result<Vec<Option<State>>, Error> {
+        let found = self.states_with_times(jobs).await?.into_iter();
+        Ok(found.map(|(state, _)| state).collect())
+    }
+
+    /// Returns the states of jobs as [`Self::states`], each with the time of the next run of a delayed job, in milliseconds
+    /// since 1970.
+    ///
+    /// # Errors
+    /// A call to the server fails.
+    #[boxed]
+    pub async fn states_with_times(
+        &self,
+        jobs: &[Job],
+    ) -> Result<Vec<(Option<State>, Option<u64>)>, Error> {
         let may_be_delayed = |job: &&Job| job.status() == Some(Status::Dispatched);
         let ids: Vec<_> = jobs
             .iter()
             .filter(may_be_delayed)
             .map(Job::job_id)
             .collect();
-        let mut delayed = HashSet::new();
+        let mut delayed = HashMap::new();
         for chunk in ids.chunks(MAX_ITEMS) {
             let times = match self.broker.next_runs(chunk).await {
                 Err(error) if error.is_wrong_type() => {
@@ -283,13 +296,14 @@ impl Client {
                 }
                 times => times?,
             };
-            let found = chunk.iter().zip(times).filter(|(_, time)| time.is_some());
-            delayed.extend(found.map(|(id, _)| id.as_str().to_owned()));
+            let found = chunk.iter().zip(times);
+            delayed.extend(found.filter_map(|(id, time)| Some((id.as_str().to_owned(), time?))));
         }
-        Ok(jobs
-            .iter()
-            .map(|job| job.state(delayed.contains(&job.id)))
-            .collect())
+        let of = |job: &Job| {
+            let time = delayed.get(&job.id).copied();
+            (job.state(time.is_some()), time)
+        };
+        Ok(jobs.iter().map(of).collect())
     }
 
     /// Keeps the jobs whose records contain the filter's text.

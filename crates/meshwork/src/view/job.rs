@@ -98,6 +98,9 @@ pub struct JobSummary<'a> {
     pub status: Cow<'a, str>,
     /// State: `queued`, `delayed`, `waiting` (for other jobs), `running`, `cancelling`, `finished`, `failed` or `cancelled`; for a status of another client, that status.
     pub state: Cow<'a, str>,
+    /// Time of the next run of a delayed job, or of one that waits for a retry (RFC 3339).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_run_at: Option<String>,
     /// Reason of the failure. Secrets of the environment are masked.
     pub error: Option<Cow<'a, str>>,
     /// Routing and history.
@@ -279,12 +282,20 @@ impl<'a> JobSummary<'a> {
             id: Cow::from(&job.id),
             status: status_of(job).into(),
             state: state_of(job, state).into(),
+            next_run_at: None,
             error: job
                 .error
                 .as_deref()
                 .map(|text| job.env_vars.secrets().mask(text)),
             about: JobAbout::new(job, context),
         }
+    }
+
+    /// Adds the time of the next run, in milliseconds since 1970.
+    #[must_use]
+    pub fn with_next_run(mut self, at_ms: Option<u64>) -> Self {
+        self.next_run_at = at_ms.map(time::iso);
+        self
     }
 }
 

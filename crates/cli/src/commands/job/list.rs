@@ -80,9 +80,11 @@ impl List {
             ));
         }
         let jobs = first.into_jobs();
-        let (states, number) = (client.states(&jobs).await?, store.context_number());
+        let states = client.states_with_times(&jobs).await?;
         let rows = jobs.iter().zip(states);
-        let rows = rows.map(|(job, state)| JobSummary::new(job, state, number));
+        let rows = rows.map(|(job, (state, next))| {
+            JobSummary::new(job, state, store.context_number()).with_next_run(next)
+        });
         context.out.rows(rows)?;
         Ok(Exit::DONE)
     }
