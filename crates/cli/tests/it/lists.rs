@@ -11,10 +11,10 @@ on_all_data! {
         worker.kill();
         let csv = ground.run(&["list", "--format", "csv"]).ok().stdout;
         let lines: Vec<_> = csv.lines().collect();
-        assert_eq!(lines[0], "id,state,type,created,attempts,error");
-        assert!(lines[1].starts_with("j1,failed,osis,2") && lines[1].contains(",1,\"") && lines[1].contains("a, \"\"b\"\""), "{csv}");
+        assert_eq!(lines[0], "id,state,runs in,type,created,attempts,error");
+        assert!(lines[1].starts_with("j1,failed,,osis,2") && lines[1].contains(",1,\"") && lines[1].contains("a, \"\"b\"\""), "{csv}");
         let tsv = ground.run(&["job", "list", "--format=tsv"]).ok().stdout;
-        assert_eq!(tsv.lines().map(|line| line.split('\t').count()).collect::<Vec<_>>(), [6, 6]);
+        assert_eq!(tsv.lines().map(|line| line.split('\t').count()).collect::<Vec<_>>(), [7, 7]);
         for noun in ["queue", "worker", "schedule", "batch", "dead", "flow"] {
             let list = ground.run(&[noun, "list", "--format", "csv"]).ok().stdout;
             let columns: Vec<_> = list.lines().map(|line| line.matches(',').count()).collect();

@@ -259,7 +259,8 @@ fn the_header_of_a_proxy_is_taken_from_a_trusted_one_alone() {
         let mut stream = TcpStream::connect(&server.address).unwrap();
         stream.set_read_timeout(Some(BOUND)).unwrap();
         stream.write_all(bytes).unwrap();
-        stream.shutdown(Shutdown::Write).unwrap();
+        // The server may have closed it before.
+        stream.shutdown(Shutdown::Write).ok();
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).ok();
         assert_eq!(answer, b"");
